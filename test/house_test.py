@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checkers of the house, checked: each finds the fault planted for it and passes what is right.
+"""Tests the checkers of the house: each finds a planted fault, and passes correct files.
 
     test/house_test.py CC FLAG...
 """
@@ -25,7 +25,7 @@ def function(length):
     return source("void f(void)", "{", *["    f();"] * length, "}")
 
 
-# A tree that all checkers pass; each case below changes or adds files of it.
+# A tree that passes all checkers; each case below changes or adds files.
 CLEAN = {
     "src/LAYERS": LAYERS,
     "src/base/a.h": HEADER,
@@ -37,7 +37,7 @@ CLEAN = {
     "tools/tidy.allow": "# FILE:LINE # why\n",
 }
 
-# claim, tool, files, what it must say; "" where it must stay silent.
+# claim, tool, files, expected output; "" for none.
 CASES = [
     ("a clean tree passes", "layers", {}, ""),
     ("a back edge in the table", "layers",
@@ -200,7 +200,7 @@ def check_trap(statement, compiles):
 
 
 def check_symbols(names, says):
-    """An archive of files that define these names."""
+    """Checks an archive of files that define these names."""
     with tempfile.TemporaryDirectory() as folder:
         for n, name in enumerate(names):
             subprocess.run(["cc", "-c", "-x", "c", "-", "-o", f"{folder}/{n}.o"],

@@ -1,5 +1,6 @@
-"""Coding agents as their users run them: with the settings and commands of docs/how-to/coding-agents.md, in a
-project and a home that are removed afterwards. They talk to nobody but the gateway.
+"""Runs coding agents as their users do: with the settings and commands of
+docs/how-to/coding-agents.md, in a temporary project and home. The agents connect to the gateway
+only.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -18,7 +19,7 @@ from gateway import until
 
 HERE = Path(__file__).resolve().parent
 MODULES = HERE / "node_modules"
-RUN_SECONDS = 240  # a run takes 1 to 8 s; a loaded machine is given time
+RUN_SECONDS = 240  # a run takes 1 to 8 s; more on a loaded machine
 KEY = "sk-client"
 HOP = ("connection", "keep-alive", "transfer-encoding", "content-length", "host", "te", "upgrade")
 
@@ -31,14 +32,14 @@ PROGRAMS = {"claude": "@anthropic-ai/claude-code-linux-*/claude",
 
 
 class Tee:
-    """A proxy between a client and the gateway at a port that keeps both sides' bytes."""
+    """A proxy between a client and the gateway that records the bytes of both sides."""
 
     def __init__(self, port=0):
         self.port, self.calls = port, []  # (method, path, headers, body, status, reply)
         tee = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -79,7 +80,7 @@ class Tee:
         call["done"] = True
 
     def models(self):
-        """The calls of models, without questions for lists and the like."""
+        """The model calls, without requests for lists and the like."""
         return [c for c in self.calls if c["method"] == "POST"]
 
     def stop(self):
@@ -88,13 +89,13 @@ class Tee:
 
 
 class Page:
-    """A page of the manual: the settings and commands that users copy are the ones that are run."""
+    """A page of the manual. Tests run the settings and commands that users copy from it."""
 
     def __init__(self, path):
         self.text = path.read_text(encoding="utf-8")
 
     def block(self, heading, language):
-        """The one block of a language below a heading."""
+        """The only code block of a language under a heading."""
         part = re.split(r"^##? (?!rationale)", self.text, flags=re.M)
         part = next(p for p in part if p.startswith(heading))
         found = re.findall(rf"^```{language}\n(.*?)^```$", part, flags=re.M | re.S)
@@ -109,7 +110,7 @@ HOST = "http://localhost:8484"
 
 
 class Project:
-    """A folder with the files of the task, a home beside it, and the agents' programs in its PATH."""
+    """A folder with the task's files, a home beside it, and the agents' programs in its PATH."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="rationale-agent-")
@@ -138,7 +139,7 @@ class Project:
                                 errors="replace")
 
     def run(self, script, env):
-        """(exit code, what it printed) of a shell script; it is ended if it takes too long."""
+        """Runs a shell script, and kills it after a time-out. Returns (exit code, output)."""
         child = self.start(script, env)
         try:
             out, _ = child.communicate(timeout=RUN_SECONDS)
@@ -150,7 +151,7 @@ class Project:
 
 
 def replace(text, *pairs):
-    """The text with each first replaced by its second, which must be there."""
+    """Replaces the first of each pair by the second; the first must occur."""
     for old, new in pairs:
         if old not in text:
             raise AssertionError(f"no {old!r} on the page: {text}")
@@ -164,13 +165,14 @@ def second_task(script, start, again):
 
 
 def claude_code(project, root, model, again=False, json_output=True):
-    """As text it asks the model to omit its thinking; as JSON, to show progress updates."""
+    """With text output the agent asks the model to omit its thinking; with JSON, to show progress
+    updates."""
     script = replace(PAGE.block("Claude Code", "sh"), (HOST, root), ("claude-opus-5-5", model))
     if json_output:
         script = replace(script, ("claude -p", "claude --output-format stream-json --verbose -p"))
     if again:
         script = second_task(script, "claude ", "claude -c ")
-    # What it would ask other hosts for: updates, statistics, flags.
+    # Disables requests to other hosts: updates, statistics, flags.
     return project.run(script, {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
                                 "DISABLE_AUTOUPDATER": "1"})
 
@@ -179,7 +181,7 @@ def codex(project, root, model, again=False):
     settings = replace(PAGE.block("Codex", "toml"), (HOST, root), ("gpt-5.5", model))
     home = project.home / ".codex"
     home.mkdir(exist_ok=True)
-    # Its sandbox needs rights that a container does not have.
+    # Codex's sandbox needs privileges that a container does not have.
     (home / "config.toml").write_text('sandbox_mode = "danger-full-access"\n' + settings)
     script = replace(PAGE.block("Codex", "sh"), ("codex exec", "codex exec --skip-git-repo-check"))
     if again:
@@ -188,12 +190,12 @@ def codex(project, root, model, again=False):
 
 
 def opencode_settings(project, root, models):
-    """The environment of opencode with the providers and these models, each PROVIDER/NAME. The provider decides the
-    dialect."""
+    """opencode's environment with the providers and these models, each PROVIDER/NAME. The provider
+    selects the dialect."""
     settings = json.loads(replace(PAGE.block("opencode", "json"), (HOST, root)))
     for provider, name in (m.split("/") for m in models):
         settings["provider"][provider].setdefault("models", {})[name] = {}
-    # Without the last two it would ask other hosts.
+    # Without the last two settings opencode would contact other hosts.
     settings.update(enabled_providers=sorted({m.split("/")[0] for m in models}), autoupdate=False, share="disabled")
     path = project.top / "opencode.json"
     path.write_text(json.dumps(settings))
@@ -208,15 +210,16 @@ def opencode(project, root, model):
 
 
 class OpencodeServer:
-    """`opencode serve`, for many tasks: to start takes seven times the processor time of a task. Each task is a
-    conversation of its own, as `opencode run` has it, and `tee` leads to the gateway of its test."""
+    """One `opencode serve` for many tasks: starting it takes seven times the CPU time of a task.
+    Each task is a conversation of its own, as with `opencode run`; `tee` leads to the gateway of
+    the current test."""
 
     def __init__(self, models):
         self.project, self.tee = Project(), Tee()
         self.child = self.project.start("exec opencode serve", opencode_settings(self.project, self.tee.root, models))
         printed = iter(self.child.stdout.readline, "")
         self.root = next((found[0] for line in printed if (found := re.search(r"http://\S+", line))), None)
-        # What it prints later must not fill the pipe.
+        # Later output must not fill the pipe.
         threading.Thread(target=self.child.stdout.read, daemon=True).start()
 
     def ask(self, method, path, doc=None):
@@ -226,13 +229,13 @@ class OpencodeServer:
             return json.loads(reply.read())
 
     def run(self, project, _, model):
-        """(0 or 1, the conversation) of the page's task."""
+        """Runs the page's task. Returns (0 or 1, the conversation)."""
         provider, name = model.split("/")
         session = "/session/" + self.ask("POST", "/session", {})["id"]
         last = self.ask("POST", f"{session}/message", {
             "model": {"providerID": provider, "modelID": name}, "variant": "high",
             "parts": [{"type": "text", "text": project.task}]})
-        until(lambda: all(c["done"] for c in self.tee.calls))  # it may still ask for a title
+        until(lambda: all(c["done"] for c in self.tee.calls))  # opencode may still request a title
         return int("error" in last["info"]), json.dumps(self.ask("GET", f"{session}/message"))
 
     def stop(self):

@@ -1,15 +1,15 @@
-"""An MCP server over stdio for tests of agents, good or bad: the first argument says how.
+"""An MCP server over stdio for tests of agents, good or faulty, as the first argument says.
 
-good            lends books
-dies            ends when a tool is called
-dies_at_start   ends at once
-hangs           never answers a call
-hangs_at_start  never answers anything
-floods          answers with 80 MB of text
-large           answers with 200,000 bytes of text, a needle in the middle
-noise           writes lines that are no JSON between its answers
-lies            answers with a structure that its own schema forbids
-other_id        answers calls that nobody has made
+    good           lends books
+    dies           exits when a tool is called
+    dies_at_start  exits at once
+    hangs          never answers a call
+    hangs_at_start never answers anything
+    floods         answers with 80 MB of text
+    large          answers with 200,000 bytes of text, a needle in the middle
+    noise          writes lines that are not JSON between its answers
+    lies           answers with a structure that its own schema forbids
+    other_id       answers calls that were never made
 """
 
 import json

@@ -1,14 +1,14 @@
 """An HTTP service for tests of agents. Prints its port, then serves until it is killed.
 
-GET /items?q=...     what was asked, as JSON
-POST /refunds        what came: body and headers
-GET /redirect        leads to another host
-GET /hang            never answers
-GET /drip            a byte each second
-GET /flood           64 MB
-GET /fails           status 500
-GET /picture         bytes that are no text
-GET /garbage         no HTTP
+    GET /items?q=...  the query, as JSON
+    POST /refunds     the received body and headers
+    GET /redirect     leads to another host
+    GET /hang         never answers
+    GET /drip         one byte per second
+    GET /flood        64 MB
+    GET /fails        status 500
+    GET /picture      bytes that are not text
+    GET /garbage      not HTTP
 """
 
 import json
@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Service(BaseHTTPRequestHandler):
-    disable_nagle_algorithm = True  # a head and its body are two writes
+    disable_nagle_algorithm = True  # head and body are written separately
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *args):

@@ -1,12 +1,14 @@
-"""The Responses API over WebSocket, in front of the scripted provider: each `response.create` becomes a
-request of the provider, and each event of its stream a message. Other requests pass as they are.
+"""The Responses API over WebSocket, in front of the scripted provider: each `response.create`
+becomes a request to the provider, and each event of its stream a message. Other requests pass
+unchanged.
 
     with SocketUpstream(provider.port) as up: ...      up.root; up.handshakes, up.messages, up.closed
 
-A request with a previous_response_id has the items of that response put before its own, as the real
-one does. A model named "close-CODE" is answered by closing the socket; "cut" ends the connection in
-the middle of a reply, "stall" says nothing more from there on, "flood" sends FLOOD_COUNT large events first.
-A message of the type "rest" is answered when `up.rested` is set; nothing is read before.
+A request with a previous_response_id gets the items of that response prepended, as by the real
+API. Model names select faults: "close-CODE" closes the socket with that code, "cut" drops the
+connection in the middle of a reply, "stall" stops sending there, "flood" sends FLOOD_COUNT large
+events first. A message of the type "rest" is answered after `up.rested` is set; until then
+nothing is read.
 """
 # SPDX-License-Identifier: Apache-2.0
 import base64
@@ -40,7 +42,7 @@ def read_exactly(f, n):
 
 
 def read_frame(f):
-    """(opcode, payload) of one frame; no fragments."""
+    """Reads one frame; returns (opcode, payload). No fragments."""
     first, size = read_exactly(f, 2)
     masked, size = size & 128, size & 127
     if size == 126:
@@ -73,11 +75,11 @@ class SocketUpstream:
     def __init__(self, port):
         self.port = port
         self.handshakes, self.messages, self.closed = [], [], []
-        self.packed = 0  # requests whose body was packed
+        self.packed = 0  # requests with a compressed body
         self.no_sockets = False  # handshakes get 426
         self.rested = threading.Event()
-        self.flooded = 0  # large events that were sent
-        self.items = {}  # response id -> the items up to and with it
+        self.flooded = 0  # large events sent so far
+        self.items = {}  # response id -> all items up to and including it
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.root = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`rationale watch` with Claude Code, Codex, opencode, Gemini CLI and Qwen Code as their users run them: a task with
-tools, over both transports, with a key or a subscription's login, and every decision on record.
+"""`rationale watch` with Claude Code, Codex, opencode, Gemini CLI and Qwen Code as their users run
+them: a task with tools, over both transports, with a key or a subscription's login. Every
+decision must be on record.
 
     test/agents/watch_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -47,7 +48,7 @@ def setUpModule():
 
 
 def fake_token(claims):
-    """A JWT that nobody has signed."""
+    """An unsigned JWT."""
     part = lambda d: base64.urlsafe_b64encode(json.dumps(d).encode()).rstrip(b"=").decode()  # noqa: E731
     return ".".join((part({"alg": "none", "typ": "JWT"}), part(claims), "planted-signature-Lr9"))
 
@@ -59,14 +60,14 @@ class Watch(unittest.TestCase):
         self.data = self.project.top / "data"
 
     def start(self, secret):
-        """The scripted provider, which wants this secret, behind a front with WebSockets."""
+        """Starts the scripted provider, which requires this secret, behind a front with WebSockets."""
         self.provider = Provider(key=secret, scripts=SCRIPTS).__enter__()
         self.addCleanup(self.provider.stop)
         self.up = SocketUpstream(self.provider.port).__enter__()
         self.addCleanup(self.up.__exit__)
 
     def run_agent(self, heading, upstream, *pairs, **env):
-        """The command of docs/how-to/watch-a-coding-agent.md, with the test's addresses."""
+        """Runs the command of docs/how-to/watch-a-coding-agent.md, with the test's addresses."""
         script = agents.replace(agents.WATCH_PAGE.block(heading, "sh"), (
             "rationale watch", f"'{BINARY}' watch {upstream}"), *pairs)
         code, self.out = self.project.run(script, {
@@ -85,7 +86,8 @@ class Watch(unittest.TestCase):
         return done.stdout
 
     def check_record(self, read, write, *secrets):
-        """Tools, arguments, tokens and cost of each call; why a file was written; no secret."""
+        """Checks each call's tools, arguments, tokens and cost, the reason for writing a file, and
+        that no secret is recorded."""
         found = json.loads(self.ask("decisions", "--json", "--tool", write))["decisions"]
         self.assertIn(f"[TOOL_CALL] {write}: ", found[0]["entry"])
         everything = self.ask("export", "--format", "json")
@@ -111,7 +113,8 @@ class Watch(unittest.TestCase):
         return calls
 
     def merge_log(self):
-        """Moves SQLite's log into the database. Two processes that close the database at once may leave it."""
+        """Moves SQLite's WAL into the database. It may remain when two processes close the database
+        at once."""
         log = self.data / "rationale" / "rationale.db-wal"
 
         def merged():
@@ -122,7 +125,7 @@ class Watch(unittest.TestCase):
         until(merged)
 
     def sent(self):
-        """The headers of each call, as they came to the provider."""
+        """The headers of each call as the provider received them."""
         return [e["fields"] for e in self.provider.log() if e["method"] == "POST"]
 
     def test_claude_code_with_a_key(self):
@@ -147,7 +150,7 @@ class Watch(unittest.TestCase):
         home = self.project.home / ".codex"
         home.mkdir()
         (home / "auth.json").write_text(json.dumps(login))
-        # Its sandbox needs rights that a container does not have.
+        # Codex's sandbox needs privileges that a container does not have.
         self.run_agent("Watch Codex", upstream, (
             "codex exec", "codex exec --skip-git-repo-check -c sandbox_mode=danger-full-access"))
 

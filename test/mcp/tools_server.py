@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""An MCP server on stdio whose tools are data: for tests that count calls and want certain answers.
+"""An MCP server on stdio whose tools are data, for tests that count calls and need certain results.
 
     tools_server.py TOOLS.json [LOG]
 
-TOOLS.json is a list of {"name", "description"?, "schema"?, "annotations"?, "text"?, "error"?, "slow"?,
-"hold"?, "structured"?}: text is what a call gives ("{}" in it stands for the arguments), error is given as the tool's own
-error, slow is how many seconds it takes, hold is a file until which it waits. Each call is a line of JSON in LOG, written before it is answered.
+TOOLS.json is a list of {"name", "description"?, "schema"?, "annotations"?, "text"?, "error"?,
+"slow"?, "hold"?, "structured"?}: text is the result of a call ("{}" in it is replaced by the
+arguments), error is the tool's error, slow is its duration in seconds, hold is a file that it
+waits for. Each call is appended to LOG as a line of JSON before it is answered.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json

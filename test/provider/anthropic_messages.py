@@ -16,8 +16,8 @@ BLOCKS = {
     "system": ("text",),
 }
 THINKING = ("thinking", "redacted_thinking")
-thought_before = {}  # call id -> the thinking blocks of its message, which must come back as they are
-omitted = set()      # signatures of thinking whose text was left out
+thought_before = {}  # call id -> the thinking blocks of its message, which must come back unchanged
+omitted = set()      # signatures of thinking whose text was omitted
 STOPS = {"end": "end_turn", "length": "max_tokens", "tool": "tool_use"}
 
 
@@ -54,7 +54,7 @@ def check_block(role, b, where):
 
 
 def check_system_message(messages, i, script):
-    """A message of role system follows one of the user, and only models from Opus 4.8 on take it."""
+    """A message of role system follows a user message, and only models from Opus 4.8 on accept it."""
     where = f"messages.{i}"
     need("strict" in script and script.arg("as") == "adaptive",
          f"{where}: role 'system' is not supported on this model")
@@ -230,7 +230,8 @@ def ask_of(body, script):
 
 
 def check_thoughts(blocks):
-    """A turn that called a tool has its thinking blocks as they were, in their order, before the call."""
+    """A turn that called a tool must have its thinking blocks unchanged and in order, before the
+    call."""
     for i, b in enumerate(blocks):
         want = thought_before.get(b.get("id")) if b["type"] == "tool_use" else None
         got = [t for t in blocks[:i] if t["type"] in THINKING]
@@ -239,7 +240,7 @@ def check_thoughts(blocks):
 
 
 def anchor(call_id):
-    """Tool calls are given out as toolu_N; the script counts them as call_N."""
+    """Tool calls have ids toolu_N; the script numbers them as call_N."""
     own = call_id.replace("toolu_", "call_", 1)
     return own if own in issued else call_id
 

@@ -1,4 +1,4 @@
-"""Small checks that the dialects share: each says what a real service would say."""
+"""Small checks that the dialects share, with the errors of the real services."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import re
@@ -57,8 +57,8 @@ def estimate(body):
 
 
 def question(contents):
-    """What the user asks: the last text that is not the model's own reasoning given back to it. A
-    content is a text or a list of parts; each part is looked at by itself."""
+    """The user's question: the last text that is not the model's own reasoning sent back. A content
+    is a text or a list of parts; each part is examined separately."""
     texts = []
     for content in contents:
         parts = [content] if isinstance(content, str) else content or []

@@ -1,16 +1,17 @@
-"""Replies that are told to end their reasoning while they run, as llama.cpp's server has it.
+"""Replies whose reasoning a control call can end while they run, as in llama.cpp's server.
 
-A stream that was asked for with reasoning_control stops before an event of its reasoning (step
-control:N), until POST /v1/chat/completions/control names its id. What then happens is the step's HOW:
+A stream requested with reasoning_control stops before an event of its reasoning (step
+control:N), until POST /v1/chat/completions/control names its id. The step's HOW selects what
+happens then:
 
-    (none)      success; a few more words of reasoning, which were on their way, then the answer
-    STATUS      that status, and nothing else happens
-    mute        no answer, and nothing else happens
-    refuse      no success, and nothing else happens
-    deaf        success, and it thinks on
+    (none)      success; a few words of reasoning that were already sent, then the answer
+    STATUS      that status, and no effect
+    mute        no answer, and no effect
+    refuse      no success, and no effect
+    deaf        success, but the reasoning continues
     late        the reasoning ends, and the control call is never answered
-    missed      the reply ends as it would have, and then there is no success: the id is gone
-    over        success, and the reply is over without an answer: stop reason length
+    missed      the reply ends normally, and then the call fails, because the id is gone
+    over        success, and the reply ends without an answer: stop reason length
     broken      success, and the connection ends
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -24,11 +25,11 @@ PATH = "/v1/chat/completions/control"
 
 
 class Broken(Exception):
-    """The connection is to end here."""
+    """The connection must end here."""
 
 
 class Running:
-    """A stream, and what is left of it once it has been told."""
+    """A stream, and its remaining frames after a control call."""
 
     def __init__(self, turn, frames):
         self.at = turn.script.number("control")
@@ -41,13 +42,13 @@ class Running:
         self.answer = self.at
         while self.answer < len(frames) and thinks(frames[self.answer]):
             self.answer += 1
-        if self.how == "over":  # what tells so, and [DONE]
+        if self.how == "over":  # the stop reason's frame, and [DONE]
             frames[-3:] = [f.replace(b'"finish_reason": "stop"', b'"finish_reason": "length"')
                            for f in frames[-3:]]
             self.answer = len(frames) - 3 if b'"usage"' in frames[-2] else len(frames) - 2
 
     async def before(self, connection, i):
-        """Whether the ith event is said at all."""
+        """Whether to send the ith event; waits for the control call before event `at`."""
         if i < self.at:
             return True
         if i == self.at:
@@ -62,7 +63,7 @@ class Controls:
         self.running = {}
 
     def open(self, doc, turn, frames):
-        """None: this one cannot be told."""
+        """Registers a stream; returns None if it cannot be controlled."""
         if "control" not in turn.script or not doc.get("reasoning_control") or turn.ask.prefill:
             return None
         one = self.running[f"chatcmpl-{turn.id}"] = Running(turn, frames)
@@ -74,7 +75,7 @@ class Controls:
             one.sent.set()
 
     async def answer(self, connection, doc):
-        """(status, body) of a control call."""
+        """Returns (status, body) of a control call."""
         need(isinstance(doc.get("id"), str) and doc["id"], "missing completion id")
         need(doc.get("action") == "reasoning_end", "unknown control action")
         one = self.running.get(doc["id"])

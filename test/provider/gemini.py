@@ -1,5 +1,5 @@
-"""Gemini's generateContent and streamGenerateContent. Names are taken in camelCase and snake_case,
-as the service takes them; names it does not know are refused, as it refuses them."""
+"""Gemini's generateContent and streamGenerateContent. Like the service, it accepts names in
+camelCase and snake_case and refuses unknown ones."""
 # SPDX-License-Identifier: Apache-2.0
 import re
 
@@ -28,7 +28,7 @@ def camel(name):
 
 
 def names(thing, known, where):
-    """The object with its names in camelCase; what is not known is refused."""
+    """The object with its names in camelCase; refuses unknown names."""
     need(isinstance(thing, dict), f"Invalid value at '{where}': expected an object")
     out = {}
     for name, value in thing.items():
@@ -95,7 +95,7 @@ def check_content(c, where):
 
 
 def check_turns(contents):
-    """Function calls come behind a user's turn and are answered at once, all of them."""
+    """Function calls follow a user turn, and the next turn has the results of all of them."""
     before = None
     for c in contents:
         calls = sum("functionCall" in p for p in c["parts"])
@@ -170,7 +170,7 @@ def read(body, headers, path, script):
 
 
 def returned(contents, ask):
-    """The first call of a turn carries the signature of what was thought before it."""
+    """The first call of a turn has the signature of the reasoning before it."""
     for c in contents:
         p = next((p for p in c["parts"] if "functionCall" in p), None)
         if p is None:
@@ -210,7 +210,7 @@ def usage(turn):
 
 
 def parts(turn, block, first_call, in_pieces):
-    """The parts of one block; in pieces as a stream has them."""
+    """The parts of one block; in pieces as in a stream."""
     cut = pieces if in_pieces else (lambda text: [text] if text else [])
     if block.kind == "reasoning":
         return [{"text": p, "thought": True} for p in cut(block.text)] if turn.ask.visible else []

@@ -9,7 +9,7 @@ STOPS = {"end": "stop", "length": "length", "tool": "stop"}
 
 
 def go(field, want, value):
-    """What Go's decoder says of a wrong type."""
+    """The error of Go's decoder for a wrong type."""
     kinds = {str: "string", int: "number", float: "number", list: "array", dict: "object",
              bool: "bool", type(None): "null"}
     return f"json: cannot unmarshal {kinds[type(value)]} into Go struct field {field} of type {want}"

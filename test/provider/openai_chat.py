@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions as OpenAI and its many followers speak it, and Mistral's own variety."""
+"""OpenAI Chat Completions of OpenAI and the hosts that imitate it, and Mistral's variant."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import re
@@ -35,7 +35,7 @@ WISHES = ("reasoning_effort", "reasoning", "thinking", "thinking_token_budget", 
           "chat_template_kwargs", "thinking_budget_tokens", "reasoning_budget_tokens",
           "custom_params", "prompt_mode", "temperature", "top_p", "reasoning_control")
 STOPS = {"end": "stop", "length": "length", "tool": "tool_calls"}
-# Under which name a follower puts reasoning; OpenAI itself shows none.
+# The members in which a host sends reasoning; OpenAI itself sends none.
 FIELDS = {"openai": (), "azure": (), "vllm": ("reasoning",), "openrouter": ("reasoning",),
           "both": ("reasoning", "reasoning_content"), "text": ("reasoning_text",)}
 
@@ -159,7 +159,7 @@ def check_numbers(body):
 
 
 def thinking(body, ask):
-    """What any of the followers would take as: think, do not think, think this much."""
+    """Any host's parameters for thinking: on, off, or an amount."""
     effort = body.get("reasoning_effort")
     reasoning = body.get("reasoning") or {}
     effort = reasoning.get("effort", effort)
@@ -191,7 +191,7 @@ def reasoning_text(m):
 
 
 def signature_of(m, text):
-    """Followers do not sign; the text itself is what must come back."""
+    """These hosts do not sign; the text itself must come back."""
     from script import sign
     return sign(text) if text else ""
 
@@ -236,7 +236,7 @@ def read_mistral(body, headers, path, script):
     need(body.get("reasoning_effort") in (None, *EFFORTS[:6]), "reasoning_effort: bad value",
          status=422)
     ask = common(body, script, usage=True)
-    ask.call_prefix = "c"  # nine letters and digits in all
+    ask.call_prefix = "c"  # nine letters and digits in total
     return ask
 
 
@@ -281,7 +281,7 @@ def usage(turn):
         return {"prompt_tokens": "many", "completion_tokens": -5, "total_tokens": 1e300,
                 "completion_tokens_details": {"reasoning_tokens": 10 ** 15}}
     u = {"prompt_tokens": inp, "completion_tokens": out, "total_tokens": inp + out}
-    if flavour == "xai":  # reasoning stands beside the completion, not in it
+    if flavour == "xai":  # reasoning is not included in the completion
         u["completion_tokens"] = out - thought
         u["completion_tokens_details"] = {"reasoning_tokens": thought}
     elif flavour == "sglang":
@@ -377,7 +377,7 @@ def error_event(turn):
 
 
 def reject(name):
-    """What is said of a parameter that the model does not take."""
+    """The error for a parameter that the model does not accept."""
     if name in ("temperature", "top_p"):
         return {"message": f"Unsupported value: '{name}' does not support 0.6 with this model. Only "
                            "the default (1) value is supported.", "param": name,
@@ -389,7 +389,7 @@ def reject(name):
 # ---- Mistral ----
 
 def chunks(turn):
-    """Content as Mistral has it: a text, or a list with the thinking in it."""
+    """Mistral's form of content: a text, or a list that includes the thinking."""
     out = []
     for block in turn.blocks:
         if block.kind == "reasoning":

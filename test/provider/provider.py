@@ -1,76 +1,74 @@
 #!/usr/bin/env python3
-"""A test provider: every dialect, whole and streamed, strict about what it is asked, and as bad as
-it is told to be.
+"""A test provider: every dialect, whole and streamed, strict about requests, with faults on demand.
 
     test/provider/provider.py [--port N] [--key KEY] [--scripts JSON]
                                         prints "port N" and serves until it is ended
 
-Routes: POST /v1/chat/completions (OpenAI and followers; llama.cpp's /control), /v1/responses, /v1/messages and
+Routes: POST /v1/chat/completions (OpenAI and hosts that imitate it; llama.cpp's /control), /v1/responses, /v1/messages and
 /v1/messages/count_tokens (Anthropic), /v1beta/models/M:generateContent, :streamGenerateContent and
 :countTokens (Gemini), /mistral/v1/chat/completions (Mistral), /api/chat (Ollama); GET /v1/models,
 /v1beta/models, /api/tags. With --key, a request without that key in its dialect's header is refused.
 
-What it does is in the name of the model: steps joined by +, arguments behind colons. With --scripts, a
-JSON object of names and steps, models have the names that clients know.
+The model's name selects the behaviour: steps joined by +, arguments after colons. With --scripts, a
+JSON object of names and steps, models have names that clients know.
 
-What is said. Answers say the last user message back, so that streams can be told apart; reasoning
-always has the word "ponder" in it, answers never.
+Content. Answers repeat the last user message, which identifies their stream; reasoning always
+contains the word "ponder", answers never do.
     plain               an answer
     think               reasoning, then an answer. As with the real services, Anthropic shows it only
-                        if thinking is on, Gemini with includeThoughts, Responses with a summary asked
+                        if thinking is on, Gemini with includeThoughts, Responses if a summary is requested
     think+loud          ... and shown in any case
     tools, think-tools  one call of the first tool; with its result in the request, an answer about it
     parallel, think-parallel      two calls at once
     tags:FORMAT         reasoning inside the text, in the tags of FORMAT (script.py, TAGS)
     obedient            if the system prompt asks for a <tag>, reasoning in that tag; else plain
-    long-think:N[:obey] N words of reasoning, then an answer; told not to think, or shown its own
-                        reasoning (a continued or restated call), it answers at once; with obey it
-                        keeps to a token budget
+    long-think:N[:obey] N words of reasoning, then an answer; with thinking off, or with its own
+                        reasoning in the request (a continued or restated call), it answers at once;
+                        with obey it keeps to a token budget
     starve              reasoning up to max_tokens, no answer, stop reason length
     echo, empty, long:N the question; nothing at all; N more words of answer
     refuse-signature    like think-tools, but a tool result is refused with 400 unless the reasoning of
                         the call comes back exactly: Anthropic's signed block, Gemini's
                         thoughtSignature, Responses' encrypted item, reasoning_content, Mistral's
                         thinking chunk; Ollama refuses nothing
-    reject-reasoning    400 naming the parameter if there is any for reasoning or sampling
-    reject:NAME[:NAME]  400 naming the first of these that is there
+    reject-reasoning    400 that names the parameter, if the request has one for reasoning or sampling
+    reject:NAME[:NAME]  400 that names the first of these parameters in the request
     task                a coding agent's model: it reads two files with the tools of the request, writes
                         their sum to a third, and answers. It thinks before each step. task.py
-    control:N[:HOW]     the reasoning of a stream stops before its Nth event until it is told to end,
-                        or not to end: control.py
-How it is said.
+    control:N[:HOW]     the reasoning of a stream pauses before its Nth event until a control call:
+                        control.py
+Form.
     as:NAME             OpenAI chat as deepseek (default), xai, openrouter, vllm, sglang, llamacpp,
                         openai, azure, both, text; Anthropic as adaptive; Gemini as gemini3
-    strict              refuses all that the provider's documents say it refuses: strict.py
+    strict              refuses all that the provider documents as refused: strict.py
     redacted            a redacted_thinking block before the thinking (Anthropic)
     omitted             the thinking has its signature and no text (Anthropic)
     no-usage, bad-usage, same-id
-    tag:TEXT            nothing: makes the name, and so its counters, one's own
-    claude-X, gemini-X, gpt-X   nothing: for a gateway that knows models by their names
-What goes wrong.
+    tag:TEXT            no effect: makes the name unique, and so its counters
+    claude-X, gemini-X, gpt-X   no effect: for gateways that derive features from names
+Faults.
     error:STATUS[:times=N][:retry-after=S][:body=html|empty]   that status, the first N times
     error-mid           an error event in the middle of the stream
-    cut:BYTES, rst:BYTES    the connection ends there, politely or not
-    silent:MS           not a byte for so long; hush:MS: the head at once, then nothing for so long
+    cut:BYTES, rst:BYTES    the connection ends there, with FIN or RST
+    silent:MS           no byte for so long; hush:MS: the head at once, then no byte for so long
     stall:MS            a pause in the middle; slow:MS: a pause before each event
-    hold:N[:M...]       a stream stops before its Nth event, and again before its Mth, each time until
-                        it is told to go on (below)
-    badjson, html, empty-body   no JSON, a web page, nothing
-    wrong-type[:json]   a stream, or a reply, that calls itself text/plain, or application/json
-    no-done, double-done, after-done          the end of the stream missing, twice, not the end
+    hold:N[:M...]       a stream pauses before its Nth event, and again before its Mth, each time
+                        until it is released (below)
+    badjson, html, empty-body   invalid JSON, a web page, no body
+    wrong-type[:json]   the content type text/plain, or application/json
+    no-done, double-done, after-done          the end marker missing, twice, before more events
     huge-line[:BYTES]   one event of 1 MiB
-    drip, random-cuts, split-utf8   one byte a write; odd pieces; writes that end inside a letter
-    crlf, cr, bom, comments, no-space         other ways to write an event stream
-    until-close, gzip   a body that ends with the connection; a packed one
+    drip, random-cuts, split-utf8   single bytes; random pieces; writes that end in a character
+    crlf, cr, bom, comments, no-space         other valid forms of an event stream
+    until-close, gzip   a body that ends with the connection; a compressed one
 
-What was asked: GET /__log gives the requests as JSON, DELETE /__log forgets them and all counters.
-Each has: id, at (ms of wall time), method, path, headers, body, json, model, status, first_ms (first
+Log: GET /__log returns the requests as JSON, DELETE /__log clears them and all counters. Each has: id, at (ms of wall time), method, path, headers, body, json, model, status, first_ms (first
 byte sent), sent (bytes of body), reply (their text, the first 64 KiB), end_ms, done (all was sent),
-closed_ms (the client went away first), held (how often it has been stopped by hold). With ?has=TEXT
-only those with that text in their body.
+closed_ms (the client disconnected first), held (how often hold has paused it). With ?has=TEXT only
+those with that text in their body.
 
-What is held: POST /__go?has=TEXT lets requests with that text in their body go on, once; also one
-that has not got there yet, or has not come.
+Holds: POST /__go?has=TEXT releases requests with that text in their body once, also one that has not
+paused yet or has not arrived.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -127,11 +125,11 @@ def wall_ms():
 
 
 class Gone(Exception):
-    """The client hung up."""
+    """The client disconnected."""
 
 
 class Connection:
-    """One client's connection: reads requests, and watches for its end while a reply goes out."""
+    """One client's connection: reads requests, and watches for a disconnect while a reply is sent."""
 
     def __init__(self, reader, writer):
         self.reader, self.writer = reader, writer
@@ -148,7 +146,7 @@ class Connection:
         return bool(piece)
 
     async def request(self):
-        """(method, target, headers, body), or None at the end."""
+        """Returns (method, target, headers, body), or None at the end."""
         while b"\r\n\r\n" not in self.have:
             if not await self.fill():
                 return None
@@ -208,8 +206,8 @@ class Connection:
             self.sleeper.set_result(None)
 
     async def pause(self, ms):
-        """Sleeps, unless the client goes. A stream pauses after each event: asyncio.wait_for would make
-        two tasks each time and take longer than the event."""
+        """Sleeps until the time is over or the client disconnects. A stream pauses after each
+        event: asyncio.wait_for would create two tasks each time and take longer than the event."""
         loop = asyncio.get_running_loop()
         self.sleeper = loop.create_future()
         timer = loop.call_later(ms / 1000, self.wake)
@@ -222,7 +220,7 @@ class Connection:
             raise Gone
 
     async def either(self, event):
-        """Waits for the event, unless the client goes."""
+        """Waits for the event or a disconnect."""
         both = [asyncio.ensure_future(e.wait()) for e in (event, self.gone)]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         for one in both:
@@ -242,14 +240,14 @@ class Connection:
             raise Gone from broken
 
     def reset(self):
-        """An end without a goodbye: the peer gets a reset."""
+        """Ends the connection with a RST."""
         sock = self.writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
 
 class Reply:
-    """Writes one reply: a head, then the body in pieces, with what the script does to them."""
+    """Writes one reply: a head, then the body in pieces, with the faults of the script."""
 
     def __init__(self, connection, entry, steps):
         self.c, self.entry, self.steps = connection, entry, steps
@@ -280,7 +278,7 @@ class Reply:
         self.entry.setdefault("first_ms", wall_ms())
 
     async def body(self, data):
-        """One piece of the body; ends the connection where the script says so."""
+        """Writes a piece of the body; ends the connection where the script says so."""
         end = None
         if self.limit:
             left = self.limit[0] - self.entry["sent"]
@@ -294,7 +292,7 @@ class Reply:
         if end:
             self.keep = False
             if end == "rst":
-                await asyncio.sleep(0.02)  # so that what was sent arrives before the reset
+                await asyncio.sleep(0.02)  # the peer must receive all data before the RST
                 self.c.reset()
             raise Cut
 
@@ -322,7 +320,7 @@ def frame(event, framing, steps):
 
 
 def frames(dialect, turn):
-    """The stream as a list of bytes, an event each, with the faults that are in the events."""
+    """The stream as a list of bytes, one item per event, with the faults that the events contain."""
     steps = turn.script
     events = list(dialect.stream(turn))
     if "error-mid" in steps:
@@ -343,7 +341,7 @@ def frames(dialect, turn):
 
 
 def writes(data, steps):
-    """The bytes of one event, cut as they are to be written."""
+    """The bytes of one event, divided into writes."""
     if "drip" in steps:
         return [data[i:i + 1] for i in range(len(data))]
     if "random-cuts" in steps:
@@ -367,8 +365,8 @@ class Provider:
         self.count = 0
         self.fails = {}
         self.controls = control.Controls()
-        self.gone_on = []  # texts of those that were told to go on, one for each time
-        self.told = asyncio.Event()  # when the next one is
+        self.gone_on = []  # one text per released hold
+        self.told = asyncio.Event()  # set by the next release
 
     # -- one connection --
 
@@ -386,7 +384,7 @@ class Provider:
             writer.close()
 
     async def one(self, c, method, target, headers, body):
-        """Serves one request; whether the connection goes on."""
+        """Serves one request; returns whether the connection stays open."""
         path = urllib.parse.unquote(target.split("?")[0])
         fields = {k.lower(): v for k, v in headers}
         if path == "/__log":
@@ -435,7 +433,7 @@ class Provider:
         return True
 
     async def hold(self, c, entry):
-        """Until this request was told to go on as often as it has been held."""
+        """Waits until this request has been released as often as it has been held."""
         entry["held"] += 1
         while sum(has in entry["body"] for has in self.gone_on) < entry["held"]:
             await c.either(self.told)
@@ -503,7 +501,7 @@ class Provider:
         if dialect.name == "gemini" and not given:
             given = urllib.parse.parse_qs(target.partition("?")[2]).get("key", [""])[0]
         if dialect.name == "ollama" and not given:
-            return  # it knows no keys, but what stands before it may
+            return  # Ollama has no keys, but a proxy before it may
         if self.key and given != prefix + self.key:
             raise Refused("Incorrect API key provided.", 401)
 
@@ -610,7 +608,7 @@ class Provider:
 
 
 def as_array(dialect, turn):
-    """Gemini without alt=sse: one JSON array, an element at a time."""
+    """Gemini without alt=sse: one JSON array, sent element by element."""
     out = [json.dumps(data, ensure_ascii=False) for _, data in dialect.stream(turn)]
     return [(("[" if i == 0 else ",\r\n") + text + ("]" if i == len(out) - 1 else "")).encode()
             for i, text in enumerate(out)]

@@ -1,5 +1,5 @@
-"""OpenAI Responses: items in, items out, and a stream in which every item has a beginning and an
-end. What was thought goes out as a summary and as encrypted content."""
+"""OpenAI Responses: items as input and output, and a stream in which every item has a beginning and
+an end. Reasoning is sent as a summary and as encrypted content."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import time
@@ -61,7 +61,7 @@ def check_item(i, item, calls):
 
 
 def check_order(items):
-    """A reasoning item is followed by what it led to."""
+    """A reasoning item must be followed by its message or call."""
     for i, item in enumerate(items):
         if item.get("type") == "reasoning":
             after = items[i + 1] if i + 1 < len(items) else {}
@@ -160,7 +160,7 @@ def ask_of(body, items, tools, script):
     ask.visible = "loud" in script or bool(reasoning.get("summary"))
     ask.signs = True
     if "task" in script and ask.think == "unset":
-        ask.think = "on"  # the gpt-5 family thinks unless it is told not to
+        ask.think = "on"  # the gpt-5 family thinks by default
     ask.wishes = [w for w in ("reasoning", "temperature", "top_p") if body.get(w) is not None]
     secret = ""
     for item in items:

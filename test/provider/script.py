@@ -1,7 +1,7 @@
-"""What a model of the test provider says: its name is the script (see provider.py).
+"""The replies of the test provider's models: the model's name is the script (see provider.py).
 
-A dialect reads a request into an Ask; compose() makes a Turn of it, which the dialect then writes,
-whole or in pieces. Nothing here knows a wire format.
+A dialect reads a request into an Ask; compose() makes a Turn of it, which the dialect then
+writes, whole or in pieces. This file knows no wire format.
 """
 # SPDX-License-Identifier: Apache-2.0
 import base64
@@ -12,12 +12,13 @@ import json
 import re
 from dataclasses import dataclass, field
 
-MARK = "ponder"  # stands in every reasoning text and in no answer
+MARK = "ponder"  # in every reasoning text and in no answer
 OPENING = f"Let me {MARK} this."
-# Words that are one token each in the usual vocabularies, so that words are tokens, nearly.
+# Words that are single tokens in common vocabularies, so that the number of words is nearly that of
+# tokens.
 WORDS = "one two three four five six seven eight nine ten first next then also so now here last".split()
 
-# How reasoning looks inside the text of models whose server does not take it apart.
+# Tags around reasoning in the text of models whose server does not separate it.
 TAGS = {
     "think": ("<think>", "</think>"),
     "deepseek_r1": ("", "</think>"),  # the prompt has the opener
@@ -37,7 +38,7 @@ TAGS = {
 
 
 class Refused(Exception):
-    """A request that the real service would not take."""
+    """A request that the real service would refuse."""
 
     def __init__(self, message, status=400, param=None, code=None, kind=None):
         super().__init__(message)
@@ -47,27 +48,27 @@ class Refused(Exception):
 
 @dataclass
 class Ask:
-    """A request, as far as any script cares."""
+    """The parts of a request that scripts use."""
     model: str
     stream: bool = False
     user: str = ""          # text of the last user message
     system: str = ""
-    tail: str = ""          # text of the last message, whatever its role
+    tail: str = ""          # text of the last message of any role
     results: list = field(default_factory=list)  # texts of tool results at the end
     tools: list = field(default_factory=list)    # names
     forced: str = ""        # a tool that must be called, or "any"
     no_tools: bool = False  # tool_choice none
     max_tokens: int = 0
     think: str = "unset"    # unset, off, on
-    visible: bool = True    # reasoning is given out if there is some
+    visible: bool = True    # reasoning is sent if there is any
     budget: int = -1
     prefill: bool = False   # the last message is the beginning of the answer
     wishes: list = field(default_factory=list)   # reasoning and sampling parameters present
-    returned: dict = field(default_factory=dict)  # call id -> (reasoning text, signature) come back
-    usage: bool = True      # usage is wanted at the end of a stream
+    returned: dict = field(default_factory=dict)  # call id -> (reasoning text, signature) sent back
+    usage: bool = True      # a stream ends with its usage
     input_tokens: int = 0
     call_prefix: str = "call_"
-    display: str = "summarized"  # what of the reasoning is in the reply: summarized, updates, omitted
+    display: str = "summarized"  # which reasoning is sent: summarized, updates, omitted
     signs: bool = False     # the provider signs or encrypts its reasoning
     wants_back: bool = True  # the reasoning of a call must come back with the call's result
     doc: dict = field(default_factory=dict)      # the request itself
@@ -101,7 +102,7 @@ class Turn:
 
 
 class Script:
-    """A model name taken apart: steps joined by +, each with arguments behind colons."""
+    """A parsed model name: steps joined by +, each with arguments after colons."""
 
     def __init__(self, name):
         self.name = name
@@ -126,25 +127,25 @@ class Script:
 
 
 KNOWN = {
-    # what is said
+    # content
     "plain", "think", "tools", "think-tools", "parallel", "think-parallel", "tags", "obedient",
     "long-think", "starve", "echo", "refuse-signature", "reject-reasoning", "reject", "control",
     "empty", "long", "task",
-    # how it is said
+    # form
     "loud", "as", "inline", "no-usage", "bad-usage", "same-id", "tag", "redacted", "interleave",
     "strict", "omitted",
-    # what goes wrong
+    # faults
     "error", "error-mid", "cut", "rst", "stall", "silent", "hush", "slow", "hold", "badjson",
     "html", "wrong-type", "no-done", "double-done", "after-done", "huge-line", "drip", "crlf", "cr", "bom",
     "split-utf8", "comments", "no-space", "until-close", "gzip", "empty-body", "random-cuts",
 }
 
-FAMILIES = ("claude-", "gemini-", "gpt-")  # for who looks at the name to know what a model can
+FAMILIES = ("claude-", "gemini-", "gpt-")  # for gateways that derive a model's features from its name
 
 SIGNING_KEY = b"of the test provider"
 
 counter = itertools.count(1)
-issued = {}  # call id -> (reasoning, signature): what must come back
+issued = {}  # call id -> (reasoning, signature) that must come back
 
 
 def reset():
@@ -152,13 +153,13 @@ def reset():
 
 
 def sign(text, nonce=b""):
-    """The signature of this reasoning. A nonce makes it the signature of one block alone."""
+    """The signature of a reasoning text. A nonce makes it unique to one block."""
     mac = hmac.new(SIGNING_KEY, nonce + text.encode(), hashlib.sha256).digest()
     return base64.b64encode(b"provider." + mac + nonce).decode()
 
 
 def is_signed(text, signature):
-    """Whether a signature was made for exactly this text."""
+    """Whether a signature belongs to exactly this text."""
     try:
         raw = base64.b64decode(signature, validate=True)
     except ValueError:
@@ -175,12 +176,12 @@ def tokens(text):
 
 
 def pieces(text):
-    """The text as a model streams it: word by word, every byte kept."""
+    """The text as a model streams it: word by word, without loss."""
     return re.findall(r"\s*\S+\s*$|\s*\S+|\s+$", text)
 
 
 def answer_of(ask):
-    """Says the question back, with letters of one to four bytes in it."""
+    """Repeats the question, with characters of one to four bytes."""
     return f"You said: {ask.user} Grüße, 世界 🌍."
 
 
@@ -209,8 +210,8 @@ def wants_calls(script, ask):
 
 
 def thinks(script, ask):
-    """Whether there is reasoning in this turn. A model that is told not to, or that finds its own
-    reasoning in front of it, answers at once."""
+    """Whether this turn has reasoning. A model with thinking off, or whose own reasoning ends the
+    request, answers at once."""
     if ask.think == "off" or ask.prefill or MARK in ask.tail:
         return False
     return any(w in script for w in ("think", "think-tools", "think-parallel", "long-think",
@@ -218,7 +219,7 @@ def thinks(script, ask):
 
 
 def check_returned(script, ask):
-    """refuse-signature: what was thought before a tool call must be there when its result comes."""
+    """refuse-signature: the reasoning before a tool call must come back with the call's result."""
     if "refuse-signature" not in script or not ask.results:
         return
     for call, given in ask.returned.items():
@@ -232,13 +233,13 @@ def check_returned(script, ask):
 
 
 def obedient_tag(ask):
-    """The tag that the system prompt asks reasoning to be put in, if it does."""
+    """The tag in which the system prompt requests reasoning, or ""."""
     found = re.search(r"<([a-z_]+)>", ask.system)
     return found[1] if found else ""
 
 
 def limit(turn):
-    """Cuts what does not fit into max_tokens, as a model would be cut."""
+    """Truncates the turn to max_tokens."""
     left = turn.ask.max_tokens
     if not left:
         return
@@ -311,4 +312,4 @@ def compose(script, ask):
     return turn
 
 
-import task  # noqa: E402  it needs what is above
+import task  # needs the definitions above

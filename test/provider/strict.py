@@ -1,7 +1,7 @@
-"""What providers refuse (step "strict"), beyond the checks that every request of a dialect gets.
+"""Requests that providers refuse (step "strict"), beyond the checks of every request of a dialect.
 
-Each rule is one that the provider documents, and says what the service would say. The models are
-those that coding agents use: Claude from Opus 4.7 on (as:adaptive) or before it, and the gpt-5 family.
+Each rule is documented by the provider, and has the service's error text. The models are those
+that coding agents use: Claude from Opus 4.7 on (as:adaptive) or before it, and the gpt-5 family.
 """
 # SPDX-License-Identifier: Apache-2.0
 from checks import need
@@ -75,7 +75,7 @@ def chat(body, headers, script):
 
 
 def sampling(body):
-    """The gpt-5 family takes only the usual values, and no more than that."""
+    """The gpt-5 family accepts only the default values."""
     for name in ("temperature", "top_p"):
         need(body.get(name) in (None, 1), f"Unsupported value: '{name}' does not support "
              f"{body.get(name)} with this model. Only the default (1) value is supported.", name,

@@ -1,13 +1,13 @@
-"""A task of a coding agent (step "task"): the model reads two files, writes their sum to a third, and
-answers. It thinks before each step.
+"""A task of a coding agent (step "task"): the model reads two files, writes their sum to a third,
+and answers. It thinks before each step.
 
-The request says what to do, in these words somewhere in its messages:
+The request describes the task in these words, anywhere in its messages:
 
     Add the numbers in FILE and FILE, and write the sum to FILE.
 
-The first turn has a word to the user and two calls at once, the second one call, the third an answer.
-The sum is made of the results that came back, so a result that was lost or changed shows in the file.
-A request without tools, such as one for a title, gets a short answer.
+The first turn has a text and two calls at once, the second one call, the third an answer. The
+sum is computed from the results that came back, so a lost or changed result shows in the file. A
+request without tools, such as one for a title, gets a short answer.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -18,7 +18,7 @@ import script as s
 WORDS = re.compile(r"Add the numbers in (/[\w./-]+) and (/[\w./-]+), and write the sum to "
                    r"(/[\w./-]+)\.")
 ANSWER = "Done: the sum is written."
-# What is thought before each step: the mark of all reasoning, and a word that nothing else has.
+# The reasoning before each step: the marker of all reasoning, and a word that occurs nowhere else.
 SECRET = "quartzotter"
 THOUGHTS = [f"{s.OPENING} Two files, 一 步 at a time; {SECRET} one.",
             f"{s.OPENING} Now I add them up; {SECRET} two.",
@@ -30,7 +30,7 @@ def patch(path, text):
     return f"*** Begin Patch\n*** Add File: {path}\n+{text}\n*** End Patch"
 
 
-# The tools of coding agents, the better ones first: name and arguments.
+# The tools of coding agents, preferred ones first: name and arguments.
 READ = (
     ("Read", lambda path: {"file_path": path}),
     ("read", lambda path: {"filePath": path}),
@@ -49,7 +49,7 @@ WRITE = (
     ("apply_patch", lambda path, text: {"patchText": patch(path, text)}),
 )
 
-steps = {}  # call id -> (the task's words, which step it is of)
+steps = {}  # call id -> (the task's words, its step)
 
 
 def tool(ask, table, *args):
@@ -60,7 +60,7 @@ def tool(ask, table, *args):
 
 
 def check_loop(ask, words):
-    """The reasoning of every call of this task comes back, as it was."""
+    """The reasoning of every call of this task must come back unchanged."""
     for call, given in ask.returned.items():
         want, of = s.issued.get(call), steps.get(call)
         if want is None:
@@ -71,8 +71,9 @@ def check_loop(ask, words):
 
 
 def thought(ask, step):
-    """(what is shown, signature, tokens) of the reasoning before a step. With display "updates" only
-    the first has a text; the others are a signature alone, as all are with "omitted"."""
+    """Returns (visible text, signature, tokens) of the reasoning before a step. With display
+    "updates" only the first has a text; the others have a signature only, as all have with
+    "omitted"."""
     if ask.think == "off" or (ask.signs and ask.think != "on"):
         return None
     text = THOUGHTS[step]
