@@ -73,7 +73,7 @@ static bool agent_channel_place(struct messages *m, str id, str raw, struct err 
     return !id.n || map_set(&m->by_id, id, MAP_U64(m->n - 1), e);
 }
 
-static bool take_away(struct messages *m, str id, struct err *e)
+static bool channel_take_away(struct messages *m, str id, struct err *e)
 {
     struct map_entry *found;
 
@@ -95,8 +95,8 @@ static bool take_away(struct messages *m, str id, struct err *e)
     return true;
 }
 
-static bool take_message(struct messages *m, const struct json *doc, const struct json_node *v,
-                         bool removes, struct err *e)
+static bool channel_take_message(struct messages *m, const struct json *doc,
+                                 const struct json_node *v, bool removes, struct err *e)
 {
     str id = STR("");
     bool has_id;
@@ -105,20 +105,21 @@ static bool take_message(struct messages *m, const struct json *doc, const struc
         return err_set(e, ERR_INPUT, "messages: each must be an object");
     has_id = json_text(doc, json_find(doc, v, STR("id")), &m->arena, &id);
     if (removes && json_is(doc, json_find(doc, v, STR("type")), STR("remove")))
-        return has_id ? take_away(m, id, e)
+        return has_id ? channel_take_away(m, id, e)
                       : err_set(e, ERR_INPUT, "messages: a message to remove needs an id");
     return agent_channel_place(m, id, json_raw(doc, v), e);
 }
 
-static bool take_messages(struct messages *m, const struct json *doc, bool removes, struct err *e)
+static bool channel_take_messages(struct messages *m, const struct json *doc, bool removes,
+                                  struct err *e)
 {
     const struct json_node *root = json_root(doc);
 
     if (root->kind != JSON_ARRAY)
-        return removes ? take_message(m, doc, root, removes, e)
+        return removes ? channel_take_message(m, doc, root, removes, e)
                        : err_set(e, ERR_INPUT, "messages: the value that is there is no list");
     JSON_FOREACH(i, doc, root)
-        if (!take_message(m, doc, i, removes, e))
+        if (!channel_take_message(m, doc, i, removes, e))
             return false;
     return true;
 }
@@ -136,8 +137,8 @@ static bool fold_messages(struct fold *f, struct buf *out, struct err *e)
     m.raw = arena_zero(&m.arena, max, sizeof *m.raw);
     m.max = max;
     map_init(&m.by_id, NULL, MAP_COUNT_MAX);
-    ok = (f->fresh || take_messages(&m, &f->now, false, e)) &&
-         take_messages(&m, &f->update, true, e);
+    ok = (f->fresh || channel_take_messages(&m, &f->now, false, e)) &&
+         channel_take_messages(&m, &f->update, true, e);
     if (ok) {
         buf_add_c(out, '[');
         for (size_t i = 0; i < m.n; i++) {

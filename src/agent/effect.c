@@ -176,7 +176,7 @@ bool effect_flush(struct run *r, const struct agent_effect *effects, size_t n,
 
 /* ---- a person's decision ---- */
 
-static struct agent_effect *find_question(struct agent_effect *all, size_t n, int64_t seq)
+static struct agent_effect *effect_find_question(struct agent_effect *all, size_t n, int64_t seq)
 {
     for (size_t i = 0; i < n; i++)
         if (all[i].seq == seq && str_eq(all[i].kind, STR("approval")))
@@ -253,7 +253,7 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
     arena_init(&a, (size_t)1 << 30);
     buf_init(&out, TOOL_RESULT_MAX);
     ok = agent_log_read(log, run, &a, &all, &n, e);
-    if (ok && !(f = find_question(all, n, seq)))
+    if (ok && !(f = effect_find_question(all, n, seq)))
         ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
     if (f && f->state == AGENT_DONE)
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
@@ -270,7 +270,7 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
              agent_log_read(log, run, &a, &all, &n, e);
     }
     /* If two answers arrive at once, the first one stays. */
-    if (ok && (!(f = find_question(all, n, seq)) || !str_eq(f->result, buf_str(&out))))
+    if (ok && (!(f = effect_find_question(all, n, seq)) || !str_eq(f->result, buf_str(&out))))
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
     buf_release(&out);
     arena_release(&a);

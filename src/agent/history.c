@@ -46,7 +46,7 @@ static void agent_history_put_call(struct buf *out, const struct ask_call *c, st
 
 /* Some hosts refuse a history with arguments that are not a JSON object, which models sometimes
  * write: then the text is wrapped in an object. */
-static void put_sent(struct buf *out, const struct ask_call *c)
+static void history_put_sent(struct buf *out, const struct ask_call *c)
 {
     struct json doc;
     struct buf in;
@@ -77,7 +77,7 @@ void history_reply(struct history *h, const struct ask_reply *r)
         buf_add(&h->json, STR("null"));
     for (size_t i = 0; i < r->call_count; i++) {
         buf_add(&h->json, i ? STR(",") : STR(",\"tool_calls\":["));
-        put_sent(&h->json, &r->calls[i]);
+        history_put_sent(&h->json, &r->calls[i]);
     }
     buf_add(&h->json, r->call_count ? STR("]}") : STR("}"));
 }
@@ -147,7 +147,7 @@ void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)
                r->cost_usd);
 }
 
-static void calls_in(const struct json *doc, struct arena *a, struct ask_reply *out)
+static void history_calls_in(const struct json *doc, struct arena *a, struct ask_reply *out)
 {
     const struct json_node *calls = json_find(doc, json_root(doc), STR("calls"));
 
@@ -178,7 +178,7 @@ bool reply_read(str text, struct arena *a, struct ask_reply *out)
         out->text = json_copy_text(&doc, root, "text", a);
         out->reasoning = json_copy_text(&doc, root, "reasoning", a);
         out->thought = json_get_true(&doc, root, "text_is_thought");
-        calls_in(&doc, a, out);
+        history_calls_in(&doc, a, out);
         out->stop = (enum chat_stop)json_get_i64(&doc, root, "stop", -1);
         out->usage.input = json_get_i64(&doc, root, "input", -1);
         out->usage.output = json_get_i64(&doc, root, "output", -1);

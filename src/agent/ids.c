@@ -21,7 +21,7 @@ static void agent_ids_note(struct run *r, str id)
     (void)!map_set(&r->ids, id, MAP_U64(1), &e); /* beyond this number ids are not changed */
 }
 
-static void note_calls(struct run *r, const struct json *doc, const struct json_node *message)
+static void ids_note_calls(struct run *r, const struct json *doc, const struct json_node *message)
 {
     const struct json_node *calls = json_find(doc, message, STR("tool_calls"));
     str id;
@@ -46,7 +46,7 @@ void ids_init(struct run *r)
     list = arena_join(r->arena, STR("["), r->o->messages, STR("]"));
     if (json_open(&doc, list, &e))
         JSON_FOREACH(m, &doc, json_root(&doc))
-            note_calls(r, &doc, m);
+            ids_note_calls(r, &doc, m);
     json_release(&doc);
 }
 
@@ -55,7 +55,7 @@ void ids_release(struct run *r)
     map_release(&r->ids);
 }
 
-static void settle_name(struct run *r, struct ask_call *c)
+static void ids_settle_name(struct run *r, struct ask_call *c)
 {
     const struct tool *t = toolbox_find(r->o->tools, c->name);
 
@@ -72,7 +72,7 @@ void ids_settle(struct run *r, struct ask_reply *reply)
         str stem = c->id.n ? str_slice(c->id, 0, ID_KEPT) : STR("call");
         unsigned n = 1;
 
-        settle_name(r, c);
+        ids_settle_name(r, c);
         if (c->id.n && !map_find(&r->ids, c->id)) {
             agent_ids_note(r, c->id);
             continue;

@@ -64,7 +64,7 @@ bool run_stop_late(struct run *r)
 }
 
 /* Whether the log has another effect here, so the run did not end. */
-static bool run_went_on(const struct run *r)
+static bool agent_run_went_on(const struct run *r)
 {
     const struct agent_effect *next = effect_at(r, r->seq);
 
@@ -74,7 +74,7 @@ static bool run_went_on(const struct run *r)
 /* Time, memory and a cancel are not in the log: a replay ends where the run ended. */
 static bool ended_here(struct run *r)
 {
-    if (!r->o->replay || run_went_on(r))
+    if (!r->o->replay || agent_run_went_on(r))
         return false;
     if (str_eq(r->was, STR("time_limit_exceeded")) ||
         str_eq(r->was, STR("memory_limit_exceeded"))) {
@@ -102,11 +102,11 @@ bool run_stop_full(struct run *r)
 
 /* A turn may take as much memory as all turns before it, because calls run at once and each has a
  * result. So half of the run's memory is reserved for the next turn. */
-static bool run_fits_memory(struct run *r)
+static bool agent_run_fits_memory(struct run *r)
 {
     if (buf_full(&r->history.json))
         return run_stop_full(r);
-    if (arena_left(r->arena) >= r->arena->size_max / 2 || r->o->replay || run_went_on(r))
+    if (arena_left(r->arena) >= r->arena->size_max / 2 || r->o->replay || agent_run_went_on(r))
         return true;
     return run_stop(r,
                     "memory_limit_exceeded",
@@ -144,15 +144,15 @@ bool run_within(struct run *r)
             arena_printf(
                 r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
     /* A logged result was in time: a resumed run takes the same course. */
-    if (run_is_late(r) && !run_went_on(r))
+    if (run_is_late(r) && !agent_run_went_on(r))
         return run_stop_late(r);
-    return run_fits_memory(r);
+    return agent_run_fits_memory(r);
 }
 
 /* ---- loops ---- */
 
 /* How often the last `period` turns were repeated in a row. */
-static unsigned run_rounds(const struct run *r, size_t period)
+static unsigned agent_run_rounds(const struct run *r, size_t period)
 {
     size_t same = 0;
 
@@ -187,7 +187,7 @@ bool run_makes_progress(struct run *r, const struct ask_reply *reply)
     memmove(&r->called[1], &r->called[0], sizeof r->called - sizeof r->called[0]);
     memcpy(&r->called[0], digest, sizeof r->called[0]);
     for (size_t period = 1; period <= RUN_LOOP_MAX && repeats <= max; period++)
-        repeats = run_rounds(r, period);
+        repeats = agent_run_rounds(r, period);
     return repeats <= max ||
            run_stop(r,
                     "loop_detected",

@@ -127,7 +127,7 @@ static void agent_mcp_tools_put_masked(const struct mask *mask, str text, struct
     buf_release(&masked);
 }
 
-static bool fail_masked(const struct served *t, struct err *e)
+static bool mcp_fail_masked(const struct served *t, struct err *e)
 {
     char text[sizeof e->text];
     struct buf out;
@@ -169,7 +169,7 @@ static bool agent_mcp_tools_run_tool(void *ctx, const struct tool_call *call, st
     }
     buf_release(&text);
     arena_release(&a);
-    return ok || fail_masked(t, e);
+    return ok || mcp_fail_masked(t, e);
 }
 
 /* ---- into the box ---- */

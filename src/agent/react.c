@@ -28,7 +28,7 @@ static const struct {
               {"finalanswer", LABEL_ANSWER},
               {"observation", LABEL_SEEN}};
 
-static bool is_frame(char c)
+static bool agent_is_frame(char c)
 {
     return c == '*' || c == '_' || c == '#' || c == '>' || c == ' ' || c == '\t' || c == '`';
 }
@@ -38,7 +38,7 @@ static enum label agent_react_label_of(str line, size_t *skip)
 {
     size_t from = 0, at;
 
-    while (from < line.n && is_frame(line.p[from]))
+    while (from < line.n && agent_is_frame(line.p[from]))
         from++;
     for (size_t i = 0; i < COUNT_OF(labels); i++) {
         size_t n = strlen(labels[i].word);
@@ -46,7 +46,8 @@ static enum label agent_react_label_of(str line, size_t *skip)
         if (line.n - from < n || strncasecmp(line.p + from, labels[i].word, n) != 0)
             continue;
         at = from + n;
-        while (at < line.n && (is_frame(line.p[at]) || (line.p[at] >= '0' && line.p[at] <= '9')))
+        while (at < line.n &&
+               (agent_is_frame(line.p[at]) || (line.p[at] >= '0' && line.p[at] <= '9')))
             at++;
         if (at >= line.n || line.p[at] != ':')
             continue;
@@ -68,7 +69,7 @@ static str agent_react_next_line(str s, size_t at)
 }
 
 /* Removes the wrapping of a name: quotes, backticks, brackets of a call. */
-static str bare_name(str s)
+static str agent_bare_name(str s)
 {
     s = str_trim(str_slice(str_trim(s), 0, str_find(str_trim(s), STR("\n"))));
     while (s.n && strchr("`\"'*[ ", s.p[0]))
@@ -78,7 +79,7 @@ static str bare_name(str s)
     return s;
 }
 
-static bool is_object(void *ctx, const struct json *doc)
+static bool agent_is_object(void *ctx, const struct json *doc)
 {
     (void)ctx;
     return json_root(doc)->kind == JSON_OBJECT;
@@ -93,14 +94,14 @@ static str agent_react_input_of(str said, struct arena *a)
     if (!text.n || str_eq(text, STR("None")) || str_eq(text, STR("null")))
         return STR("{}");
     buf_init(&out, 6 * text.n + 64);
-    if (json_loose(text, is_object, NULL, &out, &e))
+    if (json_loose(text, agent_is_object, NULL, &out, &e))
         text = arena_dup(a, buf_str(&out));
     buf_release(&out);
     return text;
 }
 
 /* NAME(ARGUMENTS) or NAME {ARGUMENTS} in one line. */
-static void split_call(struct react_reply *r, struct arena *a)
+static void agent_split_call(struct react_reply *r, struct arena *a)
 {
     size_t at = 0;
 
@@ -109,10 +110,10 @@ static void split_call(struct react_reply *r, struct arena *a)
         at++;
     if (at < r->action.n && r->action.p[at] != '\n' && !r->input.n)
         r->input = agent_react_input_of(str_slice(r->action, at, r->action.n), a);
-    r->action = bare_name(str_slice(r->action, 0, at));
+    r->action = agent_bare_name(str_slice(r->action, 0, at));
 }
 
-static bool says_finish(str name)
+static bool agent_says_finish(str name)
 {
     static const char *const words[] = {"finish", "final answer", "none", "n/a", "final_answer"};
 
@@ -125,8 +126,8 @@ static bool says_finish(str name)
 static void agent_react_settle(struct react_reply *r, str input, struct arena *a)
 {
     r->input = r->input.n ? agent_react_input_of(r->input, a) : STR("");
-    split_call(r, a);
-    if (says_finish(r->action)) {
+    agent_split_call(r, a);
+    if (agent_says_finish(r->action)) {
         r->has_action = false;
         if (!r->has_answer && str_trim(input).n) {
             r->has_answer = true;

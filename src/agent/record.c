@@ -12,7 +12,7 @@
 
 #define STEP_ARENA ((size_t)1 << 20)
 
-static struct store_session session_of(const struct run *r)
+static struct store_session agent_session_of(const struct run *r)
 {
     return (struct store_session){.id = r->o->session,
                                   .alert_id = STR(""),
@@ -39,7 +39,7 @@ static str agent_record_masked(const struct run *r, str text, struct buf *out)
 
 void agent_record_begin(const struct run *r)
 {
-    struct store_session s = session_of(r);
+    struct store_session s = agent_session_of(r);
 
     if (!r->o->store || !r->o->session.n || r->o->part)
         return;
@@ -50,7 +50,7 @@ void agent_record_begin(const struct run *r)
 
 void agent_record_end(const struct run *r)
 {
-    struct store_session s = session_of(r);
+    struct store_session s = agent_session_of(r);
     bool well = r->out->end == AGENT_FINISHED || r->out->end == AGENT_STOPPED;
     struct buf text, detail;
 

@@ -33,7 +33,7 @@ static void agent_replay_write_tools(const struct toolbox *b, struct json_out *o
     json_out_end(o);
 }
 
-static void write_options(const struct agent_options *x, struct buf *out)
+static void agent_write_options(const struct agent_options *x, struct buf *out)
 {
     struct json_out o;
 
@@ -71,7 +71,7 @@ struct agent_effect replay_note(struct run *r, struct buf *out)
     struct buf plain;
 
     buf_init(out, NOTE_MAX);
-    write_options(r->o, out);
+    agent_write_options(r->o, out);
     if (r->o->mask) {
         buf_init(&plain, NOTE_MAX);
         if (mask_json(r->o->mask, buf_str(out), &plain, NULL)) {
@@ -138,8 +138,8 @@ static bool agent_replay_read_tools(const struct reading *r, struct toolbox *b, 
     return true;
 }
 
-static void read_options(const struct reading *r, struct agent_options *out,
-                         struct agent_result *before)
+static void agent_read_options(const struct reading *r, struct agent_options *out,
+                               struct agent_result *before)
 {
     const struct json_node *root = json_root(r->doc);
 
@@ -174,7 +174,8 @@ static void read_options(const struct reading *r, struct agent_options *out,
         out->results = agent_results_new();
 }
 
-static bool find_note(struct agent_log *log, str run, struct arena *a, str *out, struct err *e)
+static bool agent_find_note(struct agent_log *log, str run, struct arena *a, str *out,
+                            struct err *e)
 {
     struct agent_effect *all;
     size_t n;
@@ -211,11 +212,11 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
     *out = (struct agent_result){.reason = STR(""), .text = STR("")};
     json_init(&doc);
     o.tools = toolbox_new(&clock_real);
-    ok = agent_log_run_get(log, run, a, &row, e) && find_note(log, run, a, &note, e) &&
+    ok = agent_log_run_get(log, run, a, &row, e) && agent_find_note(log, run, a, &note, e) &&
          json_parse(&doc, note, e);
     if (ok) {
         r.doc = &doc;
-        read_options(&r, &o, &before);
+        agent_read_options(&r, &o, &before);
         ok = agent_replay_read_tools(&r, o.tools, e) && agent_run(&o, a, out, e);
     }
     toolbox_free(o.tools);
@@ -254,7 +255,7 @@ bool agent_check_change(struct agent_log *log, str run, int64_t seq, str argumen
     buf_init(&why, 4096);
     ok = agent_log_read(log, run, &a, &all, &n, e);
     /* Applications without the loop store no schemas; their runs check the arguments themselves. */
-    if (ok && find_note(log, run, &a, &note, &ignored) && json_parse(&doc, note, &ignored) &&
+    if (ok && agent_find_note(log, run, &a, &note, &ignored) && json_parse(&doc, note, &ignored) &&
         agent_replay_read_tools(&r, box, &ignored)) {
         t = toolbox_find(box, replay_question_tool(all, n, seq));
         if (t && !toolbox_check(box, t, arguments, &why))

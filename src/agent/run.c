@@ -28,15 +28,16 @@ const char *agent_end_name(enum agent_end end)
 
 /* ---- asking ---- */
 
-static bool through_gateway(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
-                            struct arena *a, struct ask_reply *reply)
+static bool agent_through_gateway(void *ctx, const struct ask_request *q,
+                                  const _Atomic bool *cancel, struct arena *a,
+                                  struct ask_reply *reply)
 {
     return ask_wait_for(ask_begin(ctx, q), cancel, a, reply);
 }
 
 struct agent_ask agent_ask_gateway(struct gateway_loop *gl)
 {
-    return (struct agent_ask){through_gateway, gl};
+    return (struct agent_ask){agent_through_gateway, gl};
 }
 
 static bool agent_run_body_write(struct run *r, struct buf *out, bool tools)
@@ -91,7 +92,7 @@ bool run_fail(struct run *r, const struct chat_error *error)
 }
 
 /* Counts the tokens of a reply that broke off, as far as they are known. */
-static void error_write(struct buf *out, const struct ask_reply *reply)
+static void agent_error_write(struct buf *out, const struct ask_reply *reply)
 {
     const struct chat_error *error = &reply->error;
 
@@ -106,7 +107,7 @@ static void error_write(struct buf *out, const struct ask_reply *reply)
     buf_add_c(out, '}');
 }
 
-static void error_read(struct run *r, str text, struct ask_reply *reply)
+static void agent_error_read(struct run *r, str text, struct ask_reply *reply)
 {
     struct chat_error *out = &reply->error;
     struct json doc;
@@ -139,7 +140,7 @@ static void agent_run_log_reply(struct run *r, struct agent_effect *f,
     if (ok)
         reply_write(&out, reply, r->o->keep_reasoning);
     else
-        error_write(&out, reply);
+        agent_error_write(&out, reply);
     f->result = buf_str(&out);
     if (r->o->mask && mask_json(r->o->mask, buf_str(&out), &masked, NULL))
         f->result = buf_str(&masked);
@@ -171,7 +172,8 @@ static bool agent_run_put_intent(struct run *r, const struct agent_effect *f)
 
 /* Repeats the call until it can be recorded, so that a store that is unreachable for a while does
  * not end the run. */
-static bool ask_until_recorded(struct run *r, const struct ask_request *q, struct ask_reply *reply)
+static bool agent_ask_until_recorded(struct run *r, const struct ask_request *q,
+                                     struct ask_reply *reply)
 {
     static const struct timespec pause = {.tv_nsec = UNRECORDED_PAUSE_MS * 1000000L};
     const struct agent_ask *to = &r->o->ask;
@@ -212,7 +214,7 @@ static bool agent_run_ask_now(struct run *r, struct agent_effect *f, str body, s
     assert(!r->o->replay && !r->broken);
     if (!agent_run_put_intent(r, f))
         return false;
-    ok = ask_until_recorded(r, &q, reply);
+    ok = agent_ask_until_recorded(r, &q, reply);
     if (!ok)
         agent_run_count_usage(r, reply);
     if (!ok && run_cancelled(r))
@@ -249,7 +251,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     } else if (known != KNOWN_DONE) {
         ok = agent_run_ask_now(r, &fresh, body, level, reply);
     } else if (f->failed) {
-        error_read(r, f->result, reply);
+        agent_error_read(r, f->result, reply);
         agent_run_count_usage(r, reply);
         (void)run_fail(r, &reply->error);
     } else if (!(ok = reply_read(f->result, r->arena, reply))) {

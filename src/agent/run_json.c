@@ -67,7 +67,8 @@ static void agent_run_json_write_questions(struct agent_log *log, struct json_ou
 }
 
 /* The calls whose results the run's caller has not sent yet. */
-static void write_client_calls(struct agent_log *log, struct json_out *o, str run, struct arena *a)
+static void run_write_client_calls(struct agent_log *log, struct json_out *o, str run,
+                                   struct arena *a)
 {
     struct agent_effect *all;
     struct err e;
@@ -106,11 +107,11 @@ void run_json_pending(struct agent_log *log, const struct agent_row *row, bool t
     else if (agent_log_question(log, row->id, a, &f, &e))
         agent_run_json_write_questions(log, o, &f, thoughts, a);
     else
-        write_client_calls(log, o, row->id, a);
+        run_write_client_calls(log, o, row->id, a);
 }
 
-static void write_row(struct agent_log *log, struct json_out *o, const struct agent_row *row,
-                      bool thoughts, struct arena *a)
+static void run_write_row(struct agent_log *log, struct json_out *o, const struct agent_row *row,
+                          bool thoughts, struct arena *a)
 {
     json_member_str(o, "run_id", row->id);
     json_member_str(o, "app", row->app);
@@ -144,7 +145,7 @@ bool run_json_list(struct agent_log *log, const struct agent_filter *f, bool tho
         json_member_array(&o, "runs");
         for (size_t i = 0; i < n; i++) {
             json_out_object(&o);
-            write_row(log, &o, &rows[i], thoughts, &a);
+            run_write_row(log, &o, &rows[i], thoughts, &a);
             json_out_end(&o);
         }
         json_out_close(&o, 2);
@@ -208,8 +209,8 @@ static str run_shown_result(const struct run_shown *x, const struct agent_effect
                          x->arena);
 }
 
-static void write_effects(struct json_out *o, const struct agent_effect *all, size_t n,
-                          const struct run_shown *x)
+static void run_write_effects(struct json_out *o, const struct agent_effect *all, size_t n,
+                              const struct run_shown *x)
 {
     json_member_array(o, "effects");
     for (size_t i = 0; i < n && !x->withheld.all; i++) {
@@ -232,7 +233,8 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
     json_out_end(o);
 }
 
-static void write_trace(struct json_out *o, const struct agent_result *r, const struct run_shown *x)
+static void run_write_trace(struct json_out *o, const struct agent_result *r,
+                            const struct run_shown *x)
 {
     json_member_array(o, "trace");
     for (size_t i = 0; i < r->step_count && !x->withheld.all; i++) {
@@ -320,15 +322,15 @@ static bool agent_run_json_write_one(struct agent_log *log, str id, const struct
         agent_run_json_trace_of(all, n, a, &r);
     json_out_init(&o, out);
     json_out_object(&o);
-    write_row(log, &o, &row, x->thoughts, a);
+    run_write_row(log, &o, &row, x->thoughts, a);
     agent_run_json_value(&o, "input", x->withheld.all ? STR("") : row.input);
     agent_run_json_value(&o,
                          "result",
                          x->withheld.all ? STR("")
                          : x->thoughts   ? row.result
                                          : run_hide_thoughts(row.result, a));
-    write_trace(&o, &r, x);
-    write_effects(&o, all, n, x);
+    run_write_trace(&o, &r, x);
+    run_write_effects(&o, all, n, x);
     json_out_end(&o);
     return json_out_ok(&o, e);
 }
@@ -377,7 +379,7 @@ bool run_json_replay(struct agent_log *log, str id, const struct run_asker *who,
         json_member_str(&o, "status", status);
         json_member_str(&o, "reason", r.reason);
         json_member_str(&o, "text", shown.withheld.answer || shown.withheld.all ? STR("") : r.text);
-        write_trace(&o, &r, &shown);
+        run_write_trace(&o, &r, &shown);
         json_out_end(&o);
         ok = json_out_ok(&o, e);
     }

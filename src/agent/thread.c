@@ -68,7 +68,7 @@ struct seen {
     bool there, ours;
 };
 
-static bool on_owner(void *ctx, const struct db_value *c, size_t n)
+static bool thread_on_owner(void *ctx, const struct db_value *c, size_t n)
 {
     struct seen *s = ctx;
 
@@ -85,7 +85,7 @@ static bool agent_thread_owner(struct db *db, const struct thread_asker *who, st
     if (!db_query(db,
                   "SELECT key_name FROM threads WHERE thread_id = $1",
                   DB_ARGS(db_text(thread)),
-                  (struct db_rows){on_owner, out},
+                  (struct db_rows){thread_on_owner, out},
                   e))
         return false;
     assert(out->there || !out->ours);
@@ -115,7 +115,7 @@ bool thread_is_order(str metadata)
     return order;
 }
 
-static bool on_order(void *ctx, const struct db_value *c, size_t n)
+static bool thread_on_order(void *ctx, const struct db_value *c, size_t n)
 {
     assert(n > 0);
     *(bool *)ctx = thread_is_order(c[0].s);
@@ -143,7 +143,7 @@ static bool agent_thread_may_write(struct db *db, const struct thread_asker *who
                      " thread_id = $1 AND ns = '' ORDER BY checkpoint_id DESC LIMIT 1) AS x"
                      " WHERE metadata LIKE '%\"app\":\"orders\"%'",
                      DB_ARGS(db_text(thread)),
-                     (struct db_rows){on_order, &order},
+                     (struct db_rows){thread_on_order, &order},
                      e) &&
             (!order || agent_thread_refuse_order(thread, e)));
 }
@@ -218,7 +218,7 @@ struct texts {
     bool found;
 };
 
-static bool on_texts(void *ctx, const struct db_value *c, size_t n)
+static bool thread_on_texts(void *ctx, const struct db_value *c, size_t n)
 {
     struct texts *t = ctx;
 
@@ -239,7 +239,7 @@ static bool agent_thread_read_parent(struct putting *p, struct err *e)
                   "SELECT checkpoint, refs FROM thread_checkpoints WHERE thread_id = $1 AND ns = $2"
                   " AND checkpoint_id = $3",
                   DB_ARGS(db_text(p->put->thread), db_text(p->put->ns), db_text(p->put->parent)),
-                  (struct db_rows){on_texts, &t},
+                  (struct db_rows){thread_on_texts, &t},
                   e))
         return false;
     return !t.found || (json_parse(&p->parent, t.a, e) && json_parse(&p->parent_refs, t.b, e));
@@ -265,7 +265,8 @@ static bool agent_thread_find_inherited(struct putting *p, str channel, str *ver
 
 /* A copy of a sibling has the sibling's versions and names the sibling's parent: its values are the
  * newest of that version. */
-static bool of_version(struct putting *p, str channel, str version, str *writer, struct err *e)
+static bool thread_of_version(struct putting *p, str channel, str version, str *writer,
+                              struct err *e)
 {
     struct texts t = {.arena = &p->arena, .a = STR("")};
 
@@ -275,7 +276,7 @@ static bool of_version(struct putting *p, str channel, str version, str *writer,
             " AND channel = $3 AND version = $4 ORDER BY created_us DESC, writer DESC LIMIT 1",
             DB_ARGS(
                 db_text(p->put->thread), db_text(p->put->ns), db_text(channel), db_text(version)),
-            (struct db_rows){on_texts, &t},
+            (struct db_rows){thread_on_texts, &t},
             e))
         return false;
     *writer = t.a;
@@ -291,7 +292,7 @@ static const struct thread_value *thread_tuple_value(const struct thread_tuple *
 }
 
 /* Stores the value of one channel, or a reference to the checkpoint that has it. */
-static bool put_channel(struct putting *p, str channel, str version, struct err *e)
+static bool thread_put_channel(struct putting *p, str channel, str version, struct err *e)
 {
     struct thread_place at = {p->put->thread, p->put->ns, channel};
     const struct thread_value *v = thread_tuple_value(p->put, channel);
@@ -312,7 +313,7 @@ static bool put_channel(struct putting *p, str channel, str version, struct err 
             return false;
     } else if (!v && has_base && str_eq(base_version, version)) {
         writer = base_writer;
-    } else if (!v && !of_version(p, channel, version, &writer, e)) {
+    } else if (!v && !thread_of_version(p, channel, version, &writer, e)) {
         return false;
     }
     if (writer.n) {
@@ -322,7 +323,7 @@ static bool put_channel(struct putting *p, str channel, str version, struct err 
     return true;
 }
 
-static bool put_channels(struct putting *p, struct err *e)
+static bool thread_put_channels(struct putting *p, struct err *e)
 {
     const struct json_node *all = agent_thread_versions(&p->checkpoint);
     size_t n = 0;
@@ -334,7 +335,7 @@ static bool put_channels(struct putting *p, struct err *e)
             return err_set(
                 e, ERR_INPUT, "checkpoint: has more than %d channels", THREAD_CHANNELS_MAX);
         if (!json_text(&p->checkpoint, key, &p->arena, &name) ||
-            !put_channel(p, name, json_raw(&p->checkpoint, json_value(key)), e))
+            !thread_put_channel(p, name, json_raw(&p->checkpoint, json_value(key)), e))
             return false;
     }
     json_out_end(&p->out);
@@ -363,7 +364,7 @@ static bool agent_thread_put_row(struct putting *p, struct err *e)
 }
 
 /* Checks that every given value belongs to a version. */
-static bool all_versioned(struct putting *p, struct err *e)
+static bool thread_all_versioned(struct putting *p, struct err *e)
 {
     const struct json_node *all = agent_thread_versions(&p->checkpoint);
 
@@ -397,7 +398,7 @@ static bool agent_thread_is_newest(struct putting *p, struct err *e)
                   "SELECT checkpoint_id FROM thread_checkpoints WHERE thread_id = $1 AND ns = $2"
                   " ORDER BY checkpoint_id DESC LIMIT 1",
                   DB_ARGS(db_text(p->put->thread), db_text(p->put->ns)),
-                  (struct db_rows){on_texts, &t},
+                  (struct db_rows){thread_on_texts, &t},
                   e))
         return false;
     return str_eq(t.a, p->put->parent) ||
@@ -413,9 +414,10 @@ static bool agent_thread_put_all(struct putting *p, struct err *e)
     if (!p->who->order && thread_is_order(p->put->metadata))
         return err_set(e, ERR_CONFLICT, "metadata: app \"orders\" is that of orders alone");
     return agent_thread_checkpoint_fits(p->put, e) &&
-           json_parse(&p->checkpoint, p->put->checkpoint, e) && all_versioned(p, e) &&
+           json_parse(&p->checkpoint, p->put->checkpoint, e) && thread_all_versioned(p, e) &&
            agent_thread_claim(p->db, p->who, p->put->thread, e) && agent_thread_is_newest(p, e) &&
-           agent_thread_read_parent(p, e) && put_channels(p, e) && agent_thread_put_row(p, e);
+           agent_thread_read_parent(p, e) && thread_put_channels(p, e) &&
+           agent_thread_put_row(p, e);
 }
 
 static bool agent_thread_put_writes(struct db *db, const struct thread_asker *who,
@@ -457,8 +459,8 @@ bool thread_end(struct db *db, bool ok, struct err *e)
     return false;
 }
 
-static bool put_checkpoint(struct db *db, const struct thread_asker *who,
-                           const struct thread_tuple *put, struct err *e)
+static bool thread_put_checkpoint(struct db *db, const struct thread_asker *who,
+                                  const struct thread_tuple *put, struct err *e)
 {
     struct putting p = {.db = db, .who = who, .put = put};
     bool ok;
@@ -483,13 +485,13 @@ bool thread_put_locked(struct threads *t, const struct thread_asker *who,
                        const struct thread_tuple *put, struct err *e)
 {
     return db_begin(t->writer, true, e) &&
-           thread_end(t->writer, put_checkpoint(t->writer, who, put, e), e);
+           thread_end(t->writer, thread_put_checkpoint(t->writer, who, put, e), e);
 }
 
 bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
                  struct err *e)
 {
-    struct thread_job j = {.put = put_checkpoint, .who = who, .tuple = put};
+    struct thread_job j = {.put = thread_put_checkpoint, .who = who, .tuple = put};
 
     return thread_put_together(t, &j, e);
 }
@@ -502,7 +504,8 @@ bool threads_put_writes(struct threads *t, const struct thread_asker *who,
     return thread_put_together(t, &j, e);
 }
 
-static bool delete_all(struct db *db, const struct thread_asker *who, str thread, struct err *e)
+static bool thread_delete_all(struct db *db, const struct thread_asker *who, str thread,
+                              struct err *e)
 {
     static const char *const tables[] = {
         "DELETE FROM thread_writes WHERE thread_id = $1",
@@ -530,7 +533,7 @@ bool threads_delete(struct threads *t, const struct thread_asker *who, str threa
     pthread_mutex_lock(&t->lock);
     ok = db_begin(t->writer, true, e);
     if (ok)
-        ok = thread_end(t->writer, delete_all(t->writer, who, thread, e), e);
+        ok = thread_end(t->writer, thread_delete_all(t->writer, who, thread, e), e);
     pthread_mutex_unlock(&t->lock);
     return ok;
 }

@@ -10,7 +10,7 @@
 
 #define TOGETHER_MAX 64
 
-static bool put_list(struct db *db, const struct thread_job *list, struct err *e)
+static bool agent_put_list(struct db *db, const struct thread_job *list, struct err *e)
 {
     bool ok = true;
 
@@ -28,14 +28,14 @@ static void agent_thread_group_put_batch(struct threads *t, struct thread_job *l
     bool ok, alone;
 
     pthread_mutex_lock(&t->lock);
-    ok = put_list(t->writer, list, &e);
+    ok = agent_put_list(t->writer, list, &e);
     alone = !ok && list->next;
     for (struct thread_job *j = list; j; j = j->next) {
         struct thread_job one = *j;
 
         one.next = NULL;
         j->err = e;
-        j->ok = alone ? put_list(t->writer, &one, &j->err) : ok;
+        j->ok = alone ? agent_put_list(t->writer, &one, &j->err) : ok;
     }
     pthread_mutex_unlock(&t->lock);
 }

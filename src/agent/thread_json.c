@@ -37,8 +37,8 @@ static bool agent_thread_json_read_value(const struct json *doc, const struct js
 }
 
 /* The text of an object, {} if it is absent. */
-static bool read_object(const struct json *doc, const char *name, bool needed, str *out,
-                        struct err *e)
+static bool thread_read_object(const struct json *doc, const char *name, bool needed, str *out,
+                               struct err *e)
 {
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
 
@@ -91,8 +91,8 @@ bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tupl
                      struct err *e)
 {
     return thread_json_read_id(doc, "parent_id", a, &out->parent, e) &&
-           read_object(doc, "checkpoint", true, &out->checkpoint, e) &&
-           read_object(doc, "metadata", false, &out->metadata, e) &&
+           thread_read_object(doc, "checkpoint", true, &out->checkpoint, e) &&
+           thread_read_object(doc, "metadata", false, &out->metadata, e) &&
            agent_thread_json_read_values(doc, a, out, e);
 }
 
@@ -127,9 +127,9 @@ bool thread_json_update(const struct json *doc, struct arena *a, struct thread_u
                         struct err *e)
 {
     return thread_json_read_id(doc, "checkpoint_id", a, &out->from, e) &&
-           read_object(doc, "values", true, &out->values, e) &&
-           read_object(doc, "reducers", false, &out->reducers, e) &&
-           read_object(doc, "metadata", false, &out->metadata, e);
+           thread_read_object(doc, "values", true, &out->values, e) &&
+           thread_read_object(doc, "reducers", false, &out->reducers, e) &&
+           thread_read_object(doc, "metadata", false, &out->metadata, e);
 }
 
 /* Bytes sent as base64 may claim to be JSON but be invalid for our parser: half a surrogate, for
@@ -164,7 +164,7 @@ static void agent_thread_json_write_value(struct json_out *o, str type, str byte
     json_out_end(o);
 }
 
-static void write_place(struct json_out *o, const struct thread_tuple *t)
+static void thread_write_place(struct json_out *o, const struct thread_tuple *t)
 {
     json_member_str(o, "thread_id", t->thread);
     json_member_str(o, "ns", t->ns);
@@ -176,7 +176,7 @@ static void write_place(struct json_out *o, const struct thread_tuple *t)
 void thread_json_state(struct json_out *o, const struct thread_tuple *t)
 {
     json_out_object(o);
-    write_place(o, t);
+    thread_write_place(o, t);
     json_member_object(o, "values");
     for (size_t i = 0; i < t->value_count; i++) {
         json_out_key(o, t->values[i].channel);
@@ -191,7 +191,7 @@ void thread_json_state(struct json_out *o, const struct thread_tuple *t)
 void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
 {
     json_out_object(o);
-    write_place(o, t);
+    thread_write_place(o, t);
     json_member_raw(o, "checkpoint", t->checkpoint);
     json_member_object(o, "values");
     for (size_t i = 0; i < t->value_count; i++) {

@@ -63,7 +63,7 @@ static void agent_thread_prune_keep(struct pruning *p, struct node *n)
 }
 
 /* Sorts the newest checkpoint of each namespace first. */
-static bool on_node(void *ctx, const struct db_value *c, size_t n)
+static bool agent_on_node(void *ctx, const struct db_value *c, size_t n)
 {
     struct pruning *p = ctx;
     struct node *node;
@@ -132,7 +132,7 @@ static bool agent_thread_prune_load(struct pruning *p, struct err *e)
                   " WHERE thread_id = $1 ORDER BY ns, checkpoint_id DESC",
                   args,
                   1,
-                  (struct db_rows){on_node, p},
+                  (struct db_rows){agent_on_node, p},
                   e) ||
         !db_query(p->db,
                   "SELECT ns, channel, version, writer, base_version, base_writer"
@@ -147,8 +147,8 @@ static bool agent_thread_prune_load(struct pruning *p, struct err *e)
 
 /* ---- rows to keep ---- */
 
-static void keep_piece(struct pruning *p, const struct node *n, str channel, str version,
-                       str writer)
+static void agent_keep_piece(struct pruning *p, const struct node *n, str channel, str version,
+                             str writer)
 {
     struct map_entry *found;
 
@@ -168,7 +168,7 @@ static void keep_piece(struct pruning *p, const struct node *n, str channel, str
     }
 }
 
-static struct node *parent_of(struct pruning *p, struct arena *a, const struct node *n)
+static struct node *agent_parent_of(struct pruning *p, struct arena *a, const struct node *n)
 {
     struct map_entry *found =
         n->parent.n ? map_find(&p->nodes, agent_thread_prune_key_of(a, n->ns, n->parent)) : NULL;
@@ -178,7 +178,7 @@ static struct node *parent_of(struct pruning *p, struct arena *a, const struct n
 
 /* One checkpoint to keep: its values, and its parent if a channel's value is in writes. The same
  * applies to the parent, until an ancestor has the value. */
-static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
+static bool agent_keep_parts(struct pruning *p, const struct node *n, struct err *e)
 {
     struct json doc, refs;
     const struct json_node *versions, *ref;
@@ -197,14 +197,14 @@ static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
             continue;
         ref = json_find(&refs, json_root(&refs), channel);
         if (json_text(&refs, ref, &a, &writer))
-            keep_piece(p, n, channel, json_raw(&doc, json_value(key)), writer);
+            agent_keep_piece(p, n, channel, json_raw(&doc, json_value(key)), writer);
         else
             open = true;
     }
     /* Before the fourth version of the format a checkpoint's tasks are its parent's writes. */
     if (ok && json_i64(&doc, json_find(&doc, json_root(&doc), STR("v")), &v) && v < 4)
         open = true;
-    parent = open ? parent_of(p, &a, n) : NULL;
+    parent = open ? agent_parent_of(p, &a, n) : NULL;
     if (parent)
         agent_thread_prune_keep(p, parent);
     arena_release(&a);
@@ -215,7 +215,7 @@ static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
 
 /* ---- rows to delete ---- */
 
-static bool remove_node(struct pruning *p, const struct node *n, struct err *e)
+static bool agent_remove_node(struct pruning *p, const struct node *n, struct err *e)
 {
     struct db_value args[] = {db_text(p->thread), db_text(n->ns), db_text(n->id)};
 
@@ -235,7 +235,7 @@ static bool remove_node(struct pruning *p, const struct node *n, struct err *e)
                   e);
 }
 
-static bool remove_piece(struct pruning *p, const struct piece *x, struct err *e)
+static bool agent_remove_piece(struct pruning *p, const struct piece *x, struct err *e)
 {
     assert(!x->kept);
     return db_run(p->db,
@@ -265,14 +265,14 @@ static bool agent_thread_prune_prune(struct pruning *p, const struct thread_aske
 
         assert(n->kept);
         p->todo = n->todo;
-        if (!keep_parts(p, n, e))
+        if (!agent_keep_parts(p, n, e))
             return false;
     }
     for (const struct node *n = p->first; n; n = n->next)
-        if (!n->kept && !remove_node(p, n, e))
+        if (!n->kept && !agent_remove_node(p, n, e))
             return false;
     for (const struct piece *x = p->piece; x; x = x->next)
-        if (!x->kept && !remove_piece(p, x, e))
+        if (!x->kept && !agent_remove_piece(p, x, e))
             return false;
     return true;
 }

@@ -25,13 +25,13 @@ static str agent_thread_read_keep(struct reading *r, const struct db_value *v)
     return arena_dup(r->arena, v->s);
 }
 
-static bool too_large(struct err *e)
+static bool agent_too_large(struct err *e)
 {
     return err_set(
         e, ERR_LIMIT, "the checkpoint is larger than %zu MiB", (size_t)THREAD_TUPLE_MAX >> 20);
 }
 
-static bool on_checkpoint(void *ctx, const struct db_value *c, size_t n)
+static bool agent_on_checkpoint(void *ctx, const struct db_value *c, size_t n)
 {
     struct reading *r = ctx;
 
@@ -58,7 +58,7 @@ static bool agent_thread_read_row(struct db *db, struct reading *r, str id, stru
                            " ORDER BY checkpoint_id DESC LIMIT 1",
                     args,
                     id.n ? 3 : 2,
-                    (struct db_rows){on_checkpoint, r},
+                    (struct db_rows){agent_on_checkpoint, r},
                     e);
 }
 
@@ -72,7 +72,7 @@ static bool agent_thread_read_value(struct db *db, struct reading *r, struct thr
     thread_blob_init(&b);
     ok = thread_value_read(db, &at, v->version, writer, &b, e);
     if (ok && b.bytes.n > r->left)
-        ok = too_large(e);
+        ok = agent_too_large(e);
     if (ok && b.found) {
         r->left -= b.bytes.n;
         v->type = arena_dup(r->arena, (str){b.type, b.type_size});
@@ -111,7 +111,7 @@ static bool agent_thread_read_values(struct db *db, struct reading *r,
     return true;
 }
 
-static bool on_write(void *ctx, const struct db_value *c, size_t n)
+static bool agent_on_write(void *ctx, const struct db_value *c, size_t n)
 {
     struct reading *r = ctx;
     struct thread_tuple *t = r->tuple;
@@ -136,7 +136,7 @@ static bool read_writes(struct db *db, struct reading *r, struct err *e)
         "SELECT task_id, idx, channel, type, value FROM thread_writes"
         " WHERE thread_id = $1 AND ns = $2 AND checkpoint_id = $3 ORDER BY task_id, idx",
         DB_ARGS(db_text(r->tuple->thread), db_text(r->tuple->ns), db_text(r->tuple->id)),
-        (struct db_rows){on_write, r},
+        (struct db_rows){agent_on_write, r},
         e);
 }
 
@@ -150,7 +150,7 @@ static bool agent_thread_read_parts(struct db *db, struct reading *r, struct err
          agent_thread_read_values(db, r, &checkpoint, &refs, e) && read_writes(db, r, e);
     json_release(&checkpoint);
     json_release(&refs);
-    return ok && (!r->full || too_large(e));
+    return ok && (!r->full || agent_too_large(e));
 }
 
 static bool read_tuple(struct db *db, const struct thread_asker *who, str id, struct reading *r,
@@ -165,7 +165,7 @@ static bool read_tuple(struct db *db, const struct thread_asker *who, str id, st
     if (!agent_thread_read_row(db, r, id, e))
         return false;
     if (r->full)
-        return too_large(e);
+        return agent_too_large(e);
     if (!r->found)
         return err_set(e,
                        ERR_NOT_FOUND,
@@ -225,7 +225,7 @@ static bool agent_thread_read_fits(struct listing *l, str metadata)
     return true;
 }
 
-static bool on_listed(void *ctx, const struct db_value *c, size_t n)
+static bool agent_on_listed(void *ctx, const struct db_value *c, size_t n)
 {
     struct listing *l = ctx;
 
@@ -251,8 +251,8 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
     " thread_checkpoints n WHERE n.thread_id = c.thread_id AND n.ns = c.ns))"                      \
     " ORDER BY c.checkpoint_id DESC, c.thread_id, c.ns"
 
-static bool list_rows(struct threads *t, const struct thread_asker *who,
-                      const struct thread_filter *f, struct listing *l, struct err *e)
+static bool agent_list_rows(struct threads *t, const struct thread_asker *who,
+                            const struct thread_filter *f, struct listing *l, struct err *e)
 {
     bool ok;
 
@@ -267,7 +267,7 @@ static bool list_rows(struct threads *t, const struct thread_asker *who,
                           db_int(who->all),
                           db_text(who->key),
                           db_int(f->newest)),
-                  (struct db_rows){on_listed, l},
+                  (struct db_rows){agent_on_listed, l},
                   e);
     pthread_mutex_unlock(&t->read_lock);
     return ok;
@@ -288,7 +288,7 @@ bool threads_list(struct threads *t, const struct thread_asker *who, const struc
         (!json_parse(&l.want, f->metadata, e) || json_root(&l.want)->kind != JSON_OBJECT))
         ok = err_set(e, ERR_INPUT, "metadata: must be a JSON object");
     if (ok && l.max)
-        ok = list_rows(t, who, f, &l, e);
+        ok = agent_list_rows(t, who, f, &l, e);
     json_release(&l.want);
     json_release(&l.has);
     arena_release(&l.names);

@@ -64,7 +64,7 @@ static str agent_thread_state_new_id(struct threads *t, const struct thread_aske
                         (unsigned long long)(chance & 0xffffffffffff));
 }
 
-static str time_text(int64_t us, struct arena *a)
+static str agent_time_text(int64_t us, struct arena *a)
 {
     time_t s = (time_t)(us / 1000000);
     struct tm tm;
@@ -86,7 +86,7 @@ static const struct json_node *agent_thread_state_member(const struct json *doc,
     return json_find(doc, json_root(doc), name);
 }
 
-static bool next_version(struct updating *u, struct err *e)
+static bool agent_next_version(struct updating *u, struct err *e)
 {
     const struct json_node *all = agent_thread_state_member(&u->before, STR("channel_versions"));
     int64_t n;
@@ -197,7 +197,7 @@ static void members_but(struct json_out *o, const struct json *doc, const struct
     }
 }
 
-static void write_versions(struct updating *u, struct json_out *o)
+static void agent_write_versions(struct updating *u, struct json_out *o)
 {
     json_member_object(o, "channel_versions");
     members_but(o,
@@ -212,7 +212,8 @@ static void write_versions(struct updating *u, struct json_out *o)
     json_out_end(o);
 }
 
-static bool write_checkpoint(struct updating *u, const struct thread_asker *who, struct err *e)
+static bool agent_write_checkpoint(struct updating *u, const struct thread_asker *who,
+                                   struct err *e)
 {
     const struct json_node *seen = agent_thread_state_member(&u->before, STR("versions_seen"));
     struct json_out o;
@@ -225,8 +226,8 @@ static bool write_checkpoint(struct updating *u, const struct thread_asker *who,
     json_out_object(&o);
     json_member_i64(&o, "v", 4);
     json_member_str(&o, "id", u->put.id);
-    json_member_str(&o, "ts", time_text(who->now_us, u->arena));
-    write_versions(u, &o);
+    json_member_str(&o, "ts", agent_time_text(who->now_us, u->arena));
+    agent_write_versions(u, &o);
     json_member_raw(&o, "versions_seen", seen ? json_raw(&u->before, seen) : STR("{}"));
     json_member_object(&o, "reducers");
     members_but(&o,
@@ -273,8 +274,8 @@ static bool thread_state_metadata(struct updating *u, struct err *e)
     return ok;
 }
 
-static bool update_locked(struct threads *t, const struct thread_asker *who, struct updating *u,
-                          struct err *e)
+static bool agent_update_locked(struct threads *t, const struct thread_asker *who,
+                                struct updating *u, struct err *e)
 {
     const struct thread_update *from = u->update;
     struct err none;
@@ -298,7 +299,7 @@ static bool update_locked(struct threads *t, const struct thread_asker *who, str
                                    .parent = u->from.id,
                                    .newest = from->newest || !from->from.n};
     return thread_state_metadata(u, e) && json_parse(&u->before, u->from.checkpoint, e) &&
-           next_version(u, e) && fold_all(u, e) && write_checkpoint(u, who, e) &&
+           agent_next_version(u, e) && fold_all(u, e) && agent_write_checkpoint(u, who, e) &&
            thread_put_locked(t, who, &u->put, e);
 }
 
@@ -318,7 +319,7 @@ bool threads_update(struct threads *t, const struct thread_asker *who,
     pthread_mutex_lock(&t->lock);
     for (int i = 0; ok && i < CONFLICTS_MAX; i++) {
         arena_reset(&try);
-        if (update_locked(t, who, &u, e))
+        if (agent_update_locked(t, who, &u, e))
             break;
         ok = i + 1 < CONFLICTS_MAX && e->code == ERR_CONFLICT && !update->from.n && !update->newest;
     }

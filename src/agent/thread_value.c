@@ -96,7 +96,7 @@ bool thread_value_read(struct db *db, const struct thread_place *at, str version
                                    STR_ARG(str_slice(at->channel, 0, 80)));
 }
 
-static size_t same_head(str a, str b)
+static size_t thread_same_head(str a, str b)
 {
     size_t n = 0, max = a.n < b.n ? a.n : b.n;
 
@@ -105,7 +105,7 @@ static size_t same_head(str a, str b)
     return n;
 }
 
-static size_t same_tail(str a, str b, size_t head)
+static size_t thread_same_tail(str a, str b, size_t head)
 {
     size_t n = 0, max = (a.n < b.n ? a.n : b.n) - head;
 
@@ -122,8 +122,8 @@ struct piece {
 
 /* Stores the value whole again when the differences together are as long as the last whole one: so
  * the cost of a whole value is spread over them. */
-static bool differs_little(const struct thread_blob *base, const struct thread_value *v,
-                           struct piece *out)
+static bool thread_differs_little(const struct thread_blob *base, const struct thread_value *v,
+                                  struct piece *out)
 {
     str old = buf_str(&base->bytes);
     size_t head, tail, between;
@@ -132,8 +132,8 @@ static bool differs_little(const struct thread_blob *base, const struct thread_v
     if (!base->found || base->depth >= DEPTH_MAX ||
         !str_eq((str){base->type, base->type_size}, v->type))
         return false;
-    head = same_head(old, v->bytes);
-    tail = same_tail(old, v->bytes, head);
+    head = thread_same_head(old, v->bytes);
+    tail = thread_same_tail(old, v->bytes, head);
     assert(head + tail <= v->bytes.n && head + tail <= old.n);
     between = v->bytes.n - head - tail;
     since = base->since + (int64_t)between;
@@ -153,7 +153,7 @@ bool thread_value_write(struct db *db, const struct thread_place *at, const stru
     thread_blob_init(&base);
     if (by->base_writer.n)
         ok = thread_value_read(db, at, by->base_version, by->base_writer, &base, e);
-    little = ok && differs_little(&base, v, &p);
+    little = ok && thread_differs_little(&base, v, &p);
     thread_blob_release(&base);
     if (!ok)
         return false;

@@ -77,7 +77,7 @@ static bool agent_tool_compile(struct toolbox *b, struct box_tool *row, str sche
 }
 
 /* Compiles both the schema shown to the model and the one its arguments are checked by. */
-static bool compile_both(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
+static bool toolbox_compile_both(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
 {
     row->row.schema = arena_dup(&b->arena, schema);
     row->schema = schema_new();
@@ -87,7 +87,8 @@ static bool compile_both(struct toolbox *b, struct box_tool *row, str schema, st
     return false;
 }
 
-static bool name_row(struct toolbox *b, struct box_tool *row, const struct tool *t, struct err *e)
+static bool toolbox_name_row(struct toolbox *b, struct box_tool *row, const struct tool *t,
+                             struct err *e)
 {
     str called = tool_called(t->name, &b->arena);
 
@@ -126,9 +127,10 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
     row = arena_zero(&b->arena, 1, sizeof *row);
     *row = (struct box_tool){.row = *t};
     row->row.loose = false;
-    if (!name_row(b, row, t, e))
+    if (!toolbox_name_row(b, row, t, e))
         return false;
-    if (!(t->accepts.n ? compile_both(b, row, schema, e) : agent_tool_compile(b, row, schema, e)))
+    if (!(t->accepts.n ? toolbox_compile_both(b, row, schema, e)
+                       : agent_tool_compile(b, row, schema, e)))
         return err_prefix(e, "tool " STR_FMT ": ", STR_ARG(t->name));
     row->row.description = arena_dup(&b->arena, t->description);
     row->row.accepts = t->accepts.n ? arena_dup(&b->arena, t->accepts) : row->row.schema;

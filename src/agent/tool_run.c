@@ -39,7 +39,7 @@ struct batch_state {
     struct job **jobs;
 };
 
-static int64_t wall_us(const struct clock *c)
+static int64_t agent_wall_us(const struct clock *c)
 {
     return clock_wall_ms(c) * 1000;
 }
@@ -166,7 +166,7 @@ static void agent_tool_run_take_result(struct tool_result *r, struct job *j,
     r->reported = j->ok && j->reported;
     r->err = j->err;
     r->tries = j->tries;
-    r->ended_us = wall_us(clock);
+    r->ended_us = agent_wall_us(clock);
 }
 
 static void *agent_tool_run_work(void *arg)
@@ -255,7 +255,7 @@ static bool agent_tool_run_begin(struct toolbox *b, struct batch_state *s, size_
 static void agent_tool_run_ended(struct tool_batch *batch, struct tool_result *r,
                                  const struct clock *clock)
 {
-    r->ended_us = wall_us(clock);
+    r->ended_us = agent_wall_us(clock);
     if (batch->on_end)
         batch->on_end(batch->ctx, r);
 }
@@ -287,7 +287,7 @@ static void agent_tool_run_start(struct toolbox *b, struct batch_state *s, size_
     bool allowed;
 
     assert(ms > 0 && !r->ok && !r->cached);
-    r->started_us = wall_us(b->clock);
+    r->started_us = agent_wall_us(b->clock);
     r->call.deadline_ns = clock_deadline_ns(b->clock, ms);
     if (cache_find(b, r, &r->out)) {
         r->ok = r->cached = true;

@@ -80,7 +80,7 @@ static const char *agent_tool_schema_type_of(str word)
 }
 
 /* The text in <> or [] after a word, or before a last []; *word is the word without it. */
-static str inner_of(str *word)
+static str agent_inner_of(str *word)
 {
     size_t at = STR_NONE, n = word->n;
     str inner = STR("");
@@ -100,9 +100,9 @@ static str inner_of(str *word)
     return inner;
 }
 
-static void write_word(struct walk *w, str word, bool items, unsigned depth)
+static void agent_write_word(struct walk *w, str word, bool items, unsigned depth)
 {
-    str inner = inner_of(&word);
+    str inner = agent_inner_of(&word);
     const char *type = agent_tool_schema_type_of(word);
 
     if (!type)
@@ -112,7 +112,7 @@ static void write_word(struct walk *w, str word, bool items, unsigned depth)
         str_find(inner, STR(",")) != STR_NONE)
         return;
     json_member_object(&w->o, "items");
-    write_word(w, inner, true, depth + 1);
+    agent_write_word(w, inner, true, depth + 1);
     json_out_end(&w->o);
 }
 
@@ -124,12 +124,12 @@ static const char *agent_tool_schema_type_at(struct walk *w, const struct json_n
     if (!json_text(w->doc, x, w->arena, &word))
         return NULL;
     word = str_trim(word);
-    (void)inner_of(&word);
+    (void)agent_inner_of(&word);
     return agent_tool_schema_type_of(word);
 }
 
 /* A list of types: omitted if one of them is any value; two words may mean the same type. */
-static void write_types(struct walk *w, const struct json_node *list)
+static void agent_write_types(struct walk *w, const struct json_node *list)
 {
     const char *seen[8];
     size_t n = 0, i;
@@ -153,21 +153,21 @@ static void write_types(struct walk *w, const struct json_node *list)
     json_out_end(&w->o);
 }
 
-static void write_type(struct walk *w, const struct json_node *v, bool items)
+static void agent_write_type(struct walk *w, const struct json_node *v, bool items)
 {
     str word;
 
     if (v->kind == JSON_ARRAY)
-        write_types(w, v);
+        agent_write_types(w, v);
     else if (json_text(w->doc, v, w->arena, &word))
-        write_word(w, str_trim(word), items, 0);
+        agent_write_word(w, str_trim(word), items, 0);
 }
 
 /* ---- schemas ---- */
 
-static void write_schema(struct walk *w, const struct json_node *v);
+static void agent_write_schema(struct walk *w, const struct json_node *v);
 
-static void write_key(struct walk *w, const struct json_node *k)
+static void agent_write_key(struct walk *w, const struct json_node *k)
 {
     str key;
 
@@ -175,18 +175,18 @@ static void write_key(struct walk *w, const struct json_node *k)
         json_out_key(&w->o, key);
 }
 
-static void write_named(struct walk *w, const struct json_node *v)
+static void agent_write_named(struct walk *w, const struct json_node *v)
 {
     json_out_object(&w->o);
     JSON_FOREACH(k, w->doc, v) {
-        write_key(w, k);
-        write_schema(w, json_value(k));
+        agent_write_key(w, k);
+        agent_write_schema(w, json_value(k));
     }
     json_out_end(&w->o);
 }
 
 /* The names in the list, and those of properties that have "required": true. */
-static void write_required(struct walk *w, const struct json_node *v)
+static void agent_write_required(struct walk *w, const struct json_node *v)
 {
     const struct json_node *list = json_find(w->doc, v, STR("required"));
     const struct json_node *all = json_find(w->doc, v, STR("properties"));
@@ -214,12 +214,12 @@ static void write_required(struct walk *w, const struct json_node *v)
     map_release(&listed);
 }
 
-static void write_member(struct walk *w, const struct json_node *k, bool items)
+static void agent_write_member(struct walk *w, const struct json_node *k, bool items)
 {
     const struct json_node *v = json_value(k);
 
     if (json_is(w->doc, k, STR("type"))) {
-        write_type(w, v, items);
+        agent_write_type(w, v, items);
         return;
     }
     if (json_is(w->doc, k, STR("required")) || v->kind == JSON_NULL)
@@ -227,13 +227,13 @@ static void write_member(struct walk *w, const struct json_node *k, bool items)
     if (json_is(w->doc, k, STR("items")) && v->kind == JSON_ARRAY)
         json_out_key(&w->o, STR("prefixItems"));
     else
-        write_key(w, k);
+        agent_write_key(w, k);
     if (json_is_one_of(w->doc, k, data_keys))
         json_out_raw(&w->o, json_raw(w->doc, v));
     else if (json_is_one_of(w->doc, k, name_keys) && v->kind == JSON_OBJECT)
-        write_named(w, v);
+        agent_write_named(w, v);
     else
-        write_schema(w, v);
+        agent_write_schema(w, v);
 }
 
 static bool agent_tool_schema_is_open(struct walk *w, const struct json_node *v)
@@ -244,7 +244,7 @@ static bool agent_tool_schema_is_open(struct walk *w, const struct json_node *v)
     return !json_find(w->doc, v, STR("properties"));
 }
 
-static void write_object(struct walk *w, const struct json_node *v)
+static void agent_write_object(struct walk *w, const struct json_node *v)
 {
     bool items = !json_find(w->doc, v, STR("items")), yes;
 
@@ -254,29 +254,29 @@ static void write_object(struct walk *w, const struct json_node *v)
 
         /* Data next to keywords may be null. */
         if (x->kind == JSON_NULL && json_is_one_of(w->doc, k, data_keys)) {
-            write_key(w, k);
+            agent_write_key(w, k);
             json_out_null(&w->o);
         } else {
-            write_member(w, k, items);
+            agent_write_member(w, k, items);
         }
     }
     if (json_find(w->doc, v, STR("properties")) ||
         (json_find(w->doc, v, STR("required")) &&
          !json_bool(json_find(w->doc, v, STR("required")), &yes)))
-        write_required(w, v);
+        agent_write_required(w, v);
     if (w->close && !agent_tool_schema_is_open(w, v))
         json_member_bool(&w->o, "additionalProperties", false);
     json_out_end(&w->o);
 }
 
-static void write_schema(struct walk *w, const struct json_node *v)
+static void agent_write_schema(struct walk *w, const struct json_node *v)
 {
     if (v->kind == JSON_OBJECT) {
-        write_object(w, v);
+        agent_write_object(w, v);
     } else if (v->kind == JSON_ARRAY) {
         json_out_array(&w->o);
         JSON_FOREACH(x, w->doc, v)
-            write_schema(w, x);
+            agent_write_schema(w, x);
         json_out_end(&w->o);
     } else {
         json_out_raw(&w->o, json_raw(w->doc, v));
@@ -300,7 +300,7 @@ bool tool_schema(str text, bool close, struct buf *out)
         w.doc = &doc;
         w.arena = &a;
         json_out_init(&w.o, out);
-        write_schema(&w, json_root(&doc));
+        agent_write_schema(&w, json_root(&doc));
         ok = json_out_ok(&w.o, &e);
         assert(!ok || w.o.depth == 0);
     }

@@ -173,7 +173,7 @@ static str turn_kind(const struct tool *tool)
     return tool->flags & TOOL_CLIENT ? STR("client") : STR("tool");
 }
 
-static struct agent_effect effect_of(const struct turn *t, struct turn_call *c)
+static struct agent_effect turn_effect_of(const struct turn *t, struct turn_call *c)
 {
     struct run *r = t->r;
     struct buf asked;
@@ -243,7 +243,7 @@ static bool turn_log_intents(struct turn *t)
             continue;
         }
         c->seq = t->r->seq++;
-        fresh[n] = effect_of(t, c);
+        fresh[n] = turn_effect_of(t, c);
         known = effect_find(t->r, c->seq, fresh[n].kind, fresh[n].key, &f);
         if (t->r->broken)
             return false;
@@ -347,7 +347,7 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
         results[batch.n].call = (struct tool_call){.id = c->asked->id,
                                                    .name = c->tool->name,
                                                    .arguments = c->arguments,
-                                                   .key = effect_of(t, c).key,
+                                                   .key = turn_effect_of(t, c).key,
                                                    .session = t->r->o->session};
         buf_init(&results[batch.n].out, TOOL_RESULT_MAX);
         batch.n++;

@@ -125,9 +125,9 @@ bool agent_work_act(struct agent_work *w, const struct ask_call *calls, size_t n
     return turn_do(&w->r, &reply, out);
 }
 
-static bool make_now(struct run *r, struct agent_effect *f,
-                     bool (*make)(void *ctx, struct buf *out, struct err *e), void *ctx,
-                     struct agent_done *out)
+static bool agent_make_now(struct run *r, struct agent_effect *f,
+                           bool (*make)(void *ctx, struct buf *out, struct err *e), void *ctx,
+                           struct agent_done *out)
 {
     struct buf made;
     struct err e;
@@ -173,7 +173,7 @@ bool agent_work_once(struct agent_work *w, str name, str asked,
     if (r->broken)
         return false;
     if (known != KNOWN_DONE)
-        return make_now(r, &fresh, make, ctx, out);
+        return agent_make_now(r, &fresh, make, ctx, out);
     out->ok = !f->failed;
     out->result = f->result;
     return true;

@@ -289,7 +289,7 @@ void app_fail_begin(struct app_reply *r, struct json_out *o, int status, const c
     json_member_str(o, "message", message);
 }
 
-static void fail_text(struct app_reply *r, int status, const char *code, str message)
+static void app_fail_text(struct app_reply *r, int status, const char *code, str message)
 {
     struct json_out o;
 
@@ -305,12 +305,12 @@ void app_fail(struct app_reply *r, int status, const char *code, const char *fmt
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    fail_text(r, status, code, str_c(text));
+    app_fail_text(r, status, code, str_c(text));
 }
 
 void app_fail_err(struct app_reply *r, const struct err *e)
 {
-    fail_text(r, err_http_status(e->code), err_name(e->code), str_c(e->text));
+    app_fail_text(r, err_http_status(e->code), err_name(e->code), str_c(e->text));
 }
 
 void app_reply_begin(struct app_reply *r, struct json_out *o, const char *list)
@@ -384,7 +384,7 @@ str app_query(const struct app_request *q, const char *name)
 
 /* ---- streams ---- */
 
-static void send_text(struct app_reply *r, str text)
+static void app_send_text(struct app_reply *r, str text)
 {
     r->type = "text/event-stream";
     if (r->send)
@@ -395,7 +395,7 @@ static void send_text(struct app_reply *r, str text)
 
 /* Line breaks between the values of the JSON become spaces: a line break ends the data of an
  * event, and a text in JSON has none. */
-static void send_one_line(struct buf *out, str json)
+static void app_send_one_line(struct buf *out, str json)
 {
     size_t start = out->n;
 
@@ -415,9 +415,9 @@ void app_send_id(struct app_reply *r, const char *event, str id, str json)
     if (id.n)
         buf_printf(&line, "id: " STR_FMT "\n", STR_ARG(id));
     buf_add(&line, STR("data: "));
-    send_one_line(&line, json);
+    app_send_one_line(&line, json);
     buf_add(&line, STR("\n\n"));
-    send_text(r, buf_str(&line));
+    app_send_text(r, buf_str(&line));
     buf_release(&line);
 }
 
@@ -432,7 +432,7 @@ void app_send_retry(struct app_reply *r, unsigned ms)
 
     buf_init(&line, 64);
     buf_printf(&line, "retry: %u\n\n", ms);
-    send_text(r, buf_str(&line));
+    app_send_text(r, buf_str(&line));
     buf_release(&line);
 }
 

@@ -50,7 +50,7 @@ static str eval_alert_text_at(struct eval_loading *l, const struct json *doc,
 /* ---- our own form ---- */
 
 /* The runbook of a case may be a file in its folder, or be missing. */
-static bool has_all_else(const struct alert_faults *faults)
+static bool eval_has_all_else(const struct alert_faults *faults)
 {
     return faults->n == 1 && str_eq(faults->at[0].field, STR("runbook"));
 }
@@ -67,7 +67,8 @@ static bool eval_alert_take_alert(struct eval_loading *l, const struct json *doc
         ok = webhook_read(doc, 0, l->arena, &hook, faults);
         alert = ok && hook.n ? &hook.alerts[0] : NULL;
     } else {
-        ok = alert_read(doc, json_root(doc), 0, l->arena, &own, faults) || has_all_else(faults);
+        ok =
+            alert_read(doc, json_root(doc), 0, l->arena, &own, faults) || eval_has_all_else(faults);
     }
     if (!ok || !alert) {
         eval_fault(l->faults,
@@ -91,7 +92,7 @@ static bool eval_alert_take_alert(struct eval_loading *l, const struct json *doc
     return true;
 }
 
-static bool read_own(struct eval_loading *l, bool *there)
+static bool eval_read_own(struct eval_loading *l, bool *there)
 {
     const char *path = eval_path(l->arena, l->out->folder, "alert.json");
     struct json doc;
@@ -112,8 +113,8 @@ static bool read_own(struct eval_loading *l, bool *there)
 
 /* ---- a request to investigate ---- */
 
-static void copy_member(struct json_out *o, const struct json *doc, const struct json_node *v,
-                        const char *key)
+static void eval_copy_member(struct json_out *o, const struct json *doc, const struct json_node *v,
+                             const char *key)
 {
     const struct json_node *m = json_find(doc, v, str_c(key));
 
@@ -123,7 +124,8 @@ static void copy_member(struct json_out *o, const struct json *doc, const struct
     json_member_raw(o, key, json_raw(doc, m));
 }
 
-static void write_data(struct eval_loading *l, const struct json *request, const struct json *issue)
+static void eval_write_data(struct eval_loading *l, const struct json *request,
+                            const struct json *issue)
 {
     static const char *const keys[] = {"title", "description", "source", "subject", "context"};
     struct json_text t;
@@ -131,7 +133,7 @@ static void write_data(struct eval_loading *l, const struct json *request, const
     assert(json_root(request) || l->question.n);
     json_text_begin(&t, DATA_MAX);
     for (size_t i = 0; i < COUNT_OF(keys); i++)
-        copy_member(&t.o, request, json_root(request), keys[i]);
+        eval_copy_member(&t.o, request, json_root(request), keys[i]);
     if (json_root(issue) && json_root(issue)->span > 1)
         json_member_raw(&t.o, "issue", issue->src);
     if (l->question.n)
@@ -139,7 +141,7 @@ static void write_data(struct eval_loading *l, const struct json *request, const
     l->out->alert.data = json_text_end(&t, l->arena, STR("{}"));
 }
 
-static str severity_of(struct eval_loading *l, const struct json *issue)
+static str eval_severity_of(struct eval_loading *l, const struct json *issue)
 {
     const struct json_node *root = json_root(issue);
     const struct json_node *raw = json_find(issue, root, STR("raw"));
@@ -162,7 +164,7 @@ static str eval_alert_type_of(struct eval_loading *l, const struct json *request
     return type.n ? arena_dup(l->arena, type) : STR("question");
 }
 
-static bool read_request(struct eval_loading *l)
+static bool eval_read_request(struct eval_loading *l)
 {
     struct json request, issue;
     bool ok;
@@ -174,10 +176,10 @@ static bool read_request(struct eval_loading *l)
     if (ok || l->question.n) {
         l->out->alert = (struct incident_alert){.id = l->out->name,
                                                 .alert_type = eval_alert_type_of(l, &request),
-                                                .severity = severity_of(l, &issue),
+                                                .severity = eval_severity_of(l, &issue),
                                                 .environment = STR("production"),
                                                 .runbook = STR("")};
-        write_data(l, &request, &issue);
+        eval_write_data(l, &request, &issue);
         ok = true;
     } else {
         eval_fault(l->faults,
@@ -230,7 +232,7 @@ static bool eval_alert_is_of(str file, str name)
            (dash != STR_NONE && eval_alert_same_key(str_slice(file, dash + 1, file.n), name));
 }
 
-static bool read_named(struct eval_loading *l, str name, str *out)
+static bool eval_read_named(struct eval_loading *l, str name, str *out)
 {
     const char *path = NULL;
     struct dirent *d;
@@ -246,7 +248,7 @@ static bool read_named(struct eval_loading *l, str name, str *out)
 }
 
 /* The last part of the address that is not empty. */
-static str last_of_url(str url)
+static str eval_last_of_url(str url)
 {
     while (url.n && url.p[url.n - 1] == '/')
         url.n--;
@@ -255,7 +257,7 @@ static str last_of_url(str url)
 }
 
 /* A file in the case's folder or in the folder of runbooks. */
-static bool read_file_named(struct eval_loading *l, str name, str *out)
+static bool eval_read_file_named(struct eval_loading *l, str name, str *out)
 {
     const char *folders[] = {l->out->folder, l->source->runbooks};
     const char *z = arena_dup(l->arena, name).p;
@@ -270,7 +272,7 @@ static bool read_file_named(struct eval_loading *l, str name, str *out)
     return false;
 }
 
-static void add_instructions(struct eval_loading *l, struct buf *out)
+static void eval_add_instructions(struct eval_loading *l, struct buf *out)
 {
     const struct json_node *list;
     struct json doc;
@@ -288,7 +290,7 @@ static void add_instructions(struct eval_loading *l, struct buf *out)
 
             if (url.n)
                 buf_printf(out, "- See " STR_FMT "\n", STR_ARG(url));
-            if (read_named(l, last_of_url(url), &text))
+            if (eval_read_named(l, eval_last_of_url(url), &text))
                 buf_printf(out, "\n" STR_FMT "\n", STR_ARG(text));
         }
     }
@@ -302,12 +304,13 @@ static void eval_alert_read_runbook(struct eval_loading *l)
 
     assert(!l->out->runbook.n && l->out->alert.data.n > 0);
     buf_init(&out, 4 * RUNBOOK_MAX);
-    if (read_file_named(l, l->runbook, &text) || read_file_named(l, STR("runbook.md"), &text))
+    if (eval_read_file_named(l, l->runbook, &text) ||
+        eval_read_file_named(l, STR("runbook.md"), &text))
         buf_add(&out, text);
     else
-        add_instructions(l, &out);
-    if (!out.n && (read_named(l, last_of_url(l->runbook), &text) ||
-                   read_named(l, l->out->alert.alert_type, &text)))
+        eval_add_instructions(l, &out);
+    if (!out.n && (eval_read_named(l, eval_last_of_url(l->runbook), &text) ||
+                   eval_read_named(l, l->out->alert.alert_type, &text)))
         buf_add(&out, text);
     l->out->runbook = arena_move_buf(l->arena, &out);
 }
@@ -316,7 +319,7 @@ bool eval_read_alert(struct eval_loading *l)
 {
     bool there;
 
-    if (!read_own(l, &there) && (there || !read_request(l)))
+    if (!eval_read_own(l, &there) && (there || !eval_read_request(l)))
         return false;
     eval_alert_read_runbook(l);
     return true;

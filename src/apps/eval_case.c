@@ -21,7 +21,7 @@ const char *eval_path(struct arena *a, const char *folder, const char *name)
     return arena_printf(a, "%s/%s", folder, name).p;
 }
 
-static bool is_case(struct arena *a, const char *folder)
+static bool eval_is_case(struct arena *a, const char *folder)
 {
     for (size_t i = 0; marks[i]; i++)
         if (file_exists(eval_path(a, folder, marks[i])))
@@ -46,7 +46,7 @@ void eval_fault(struct eval_faults *faults, struct arena *a, const char *fmt, ..
 /* ---- test_case.yaml ---- */
 
 /* Cases of HolmesGPT contain shell scripts: their ${...} is not a variable of ours. */
-static str no_variables(struct arena *a, str text)
+static str eval_no_variables(struct arena *a, str text)
 {
     struct buf out;
     size_t at;
@@ -80,8 +80,8 @@ static void eval_case_add_text(struct arena *a, const struct json *doc, const st
 }
 
 /* A text, or a list of them. */
-static void add_texts(struct arena *a, const struct json *doc, const struct json_node *v,
-                      struct score_texts *list)
+static void eval_add_texts(struct arena *a, const struct json *doc, const struct json_node *v,
+                           struct score_texts *list)
 {
     if (!list->at)
         list->at = arena_zero(a, EVAL_FACTS_MAX, sizeof *list->at);
@@ -113,7 +113,7 @@ static bool eval_case_check_points(struct eval_loading *l, const char *path, con
 }
 
 /* The weight of the case: a number, or {"expected_score": N}. */
-static double weight_of(const struct json *doc, const struct json_node *root)
+static double eval_weight_of(const struct json *doc, const struct json_node *root)
 {
     const struct json_node *v =
         json_find(doc, json_find(doc, root, STR("evaluation")), STR("correctness"));
@@ -142,14 +142,14 @@ static void eval_case_read_expected(struct eval_loading *l, const struct json *d
     struct score_texts *facts = &c->expected.facts;
 
     assert(!facts->at && !c->tools); /* a case is read once */
-    add_texts(l->arena, doc, json_find(doc, root, STR("expected_output")), facts);
+    eval_add_texts(l->arena, doc, json_find(doc, root, STR("expected_output")), facts);
     if (sections && sections->kind == JSON_OBJECT)
         JSON_FOREACH(k, doc, sections)
-            add_texts(l->arena, doc, json_value(k), facts);
-    add_texts(l->arena, doc, json_find(doc, root, STR("expected_tools")), &tools);
+            eval_add_texts(l->arena, doc, json_value(k), facts);
+    eval_add_texts(l->arena, doc, json_find(doc, root, STR("expected_tools")), &tools);
     c->tools = tools.at;
     c->tool_count = tools.n;
-    c->weight = weight_of(doc, root);
+    c->weight = eval_weight_of(doc, root);
     eval_case_read_question(l, doc, json_find(doc, root, STR("user_prompt")));
     (void)!json_text(doc, json_find(doc, root, STR("runbook")), l->arena, &l->runbook);
     l->question = arena_dup(l->arena, l->question);
@@ -171,7 +171,7 @@ static bool eval_case_read_cause(struct eval_loading *l, const struct json *doc,
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         const struct json_node *v = json_find(doc, json_root(doc), str_c(all[i].name));
 
-        add_texts(l->arena, doc, v, all[i].list);
+        eval_add_texts(l->arena, doc, v, all[i].list);
         if (!eval_case_check_points(l, path, all[i].name, all[i].list, v))
             return false;
     }
@@ -181,7 +181,7 @@ static bool eval_case_read_cause(struct eval_loading *l, const struct json *doc,
     return false;
 }
 
-static bool read_test_case(struct eval_loading *l)
+static bool eval_read_test_case(struct eval_loading *l)
 {
     const char *path = eval_path(l->arena, l->out->folder, "test_case.yaml");
     struct yaml y = {0};
@@ -197,7 +197,7 @@ static bool read_test_case(struct eval_loading *l)
     json_init(&doc);
     if (!file_read(l->arena, path, YAML_SIZE_MAX, &text, &e))
         eval_fault(l->faults, l->arena, "%s", e.text);
-    else if (!yaml_read(no_variables(l->arena, text), l->arena, &y, &e))
+    else if (!yaml_read(eval_no_variables(l->arena, text), l->arena, &y, &e))
         eval_fault(l->faults, l->arena, "%s:%u: %s", path, y.line, e.text);
     else if (!json_parse(&doc, y.json, &e) || json_root(&doc)->kind != JSON_OBJECT)
         eval_fault(l->faults, l->arena, "%s:1: must be a mapping", path);
@@ -216,7 +216,7 @@ static int eval_case_by_name(const void *a, const void *b)
     return str_cmp(((const struct eval_case *)a)->name, ((const struct eval_case *)b)->name);
 }
 
-static str last_part(const char *folder)
+static str eval_last_part(const char *folder)
 {
     str path = str_c(folder);
     while (path.n > 1 && path.p[path.n - 1] == '/')
@@ -224,8 +224,8 @@ static str last_part(const char *folder)
     return str_slice(path, str_find_last(path, '/') + 1, path.n);
 }
 
-static bool load_one(const struct eval_source *s, struct arena *a, const char *folder,
-                     struct eval_case *out, struct eval_faults *faults)
+static bool eval_load_one(const struct eval_source *s, struct arena *a, const char *folder,
+                          struct eval_case *out, struct eval_faults *faults)
 {
     struct eval_loading l = {.source = s,
                              .arena = a,
@@ -235,16 +235,16 @@ static bool load_one(const struct eval_source *s, struct arena *a, const char *f
                              .runbook = STR(""),
                              .alert = STR("")};
 
-    *out = (struct eval_case){.name = arena_dup(a, last_part(folder)),
+    *out = (struct eval_case){.name = arena_dup(a, eval_last_part(folder)),
                               .folder = folder,
                               .runbook = STR(""),
                               .evidence = STR(""),
                               .weight = 1};
-    return read_test_case(&l) && eval_read_alert(&l) && eval_count_recordings(&l);
+    return eval_read_test_case(&l) && eval_read_alert(&l) && eval_count_recordings(&l);
 }
 
-static bool load_folder(const struct eval_source *s, struct arena *a, struct eval_case *list,
-                        size_t *n, struct eval_faults *faults, struct err *e)
+static bool eval_load_folder(const struct eval_source *s, struct arena *a, struct eval_case *list,
+                             size_t *n, struct eval_faults *faults, struct err *e)
 {
     DIR *dir = opendir(s->folder);
     struct dirent *d;
@@ -255,9 +255,9 @@ static bool load_folder(const struct eval_source *s, struct arena *a, struct eva
         const char *folder = eval_path(a, s->folder, d->d_name);
 
         if (d->d_name[0] == '.' || (s->only && strcmp(s->only, d->d_name) != 0) ||
-            !is_case(a, folder))
+            !eval_is_case(a, folder))
             continue;
-        if (load_one(s, a, folder, &list[*n], faults))
+        if (eval_load_one(s, a, folder, &list[*n], faults))
             ++*n;
     }
     closedir(dir);
@@ -271,9 +271,9 @@ bool eval_load(const struct eval_source *s, struct arena *a, struct eval_case **
 {
     *out = arena_zero(a, EVAL_CASES_MAX, sizeof **out);
     *n = 0;
-    if (is_case(a, s->folder))
-        *n += load_one(s, a, s->folder, &(*out)[0], faults);
-    else if (!load_folder(s, a, *out, n, faults, e))
+    if (eval_is_case(a, s->folder))
+        *n += eval_load_one(s, a, s->folder, &(*out)[0], faults);
+    else if (!eval_load_folder(s, a, *out, n, faults, e))
         return false;
     if (*n)
         return true;

@@ -5,7 +5,7 @@
 #include "apps/eval.h"
 #include "base/json.h"
 
-static const char *switch_name(enum incident_tri t)
+static const char *eval_switch_name(enum incident_tri t)
 {
     static const char *const names[] = {"configured", "on", "off"};
 
@@ -13,7 +13,7 @@ static const char *switch_name(enum incident_tri t)
     return names[t];
 }
 
-static const char *end_name(enum incident_end end)
+static const char *eval_end_name(enum incident_end end)
 {
     static const char *const names[] = {"completed", "error", "cancelled", "left", "waiting"};
 
@@ -23,7 +23,7 @@ static const char *end_name(enum incident_end end)
 
 /* ---- JSON ---- */
 
-static void write_facts(struct json_out *o, const struct eval_result *r)
+static void eval_write_facts(struct json_out *o, const struct eval_result *r)
 {
     json_member_array(o, "facts");
     for (size_t i = 0; i < r->of->expected.facts.n; i++) {
@@ -55,15 +55,15 @@ static void eval_report_write_result(struct json_out *o, const struct eval_resul
     json_out_object(o);
     json_member_str(o, "case", r->of->name);
     json_member_str(o, "alert_type", r->of->alert.alert_type);
-    json_member_str(o, "reasoning", str_c(switch_name(r->reasoning)));
+    json_member_str(o, "reasoning", str_c(eval_switch_name(r->reasoning)));
     json_member_double(o, "score", r->score);
     json_member_double(o, "weight", r->of->weight);
     json_member_str(o, "scored_by", str_c(eval_scored_by(r->of)));
     json_member_str(o, "verdict", str_c(score_verdict_name(r->analysis.verdict)));
     json_member_str(o, "missing", r->analysis.missing);
-    write_facts(o, r);
+    eval_write_facts(o, r);
     eval_report_write_tools(o, r);
-    json_member_str(o, "status", str_c(end_name(r->report.end)));
+    json_member_str(o, "status", str_c(eval_end_name(r->report.end)));
     json_member_str(o, "error", r->report.error);
     json_member_raw(o, "tags", r->tags);
     json_member_i64(o, "model_calls", r->report.model_calls);
@@ -78,7 +78,7 @@ static void eval_report_write_result(struct json_out *o, const struct eval_resul
     json_out_end(o);
 }
 
-static void write_total(struct json_out *o, const char *key, const struct eval_total *t)
+static void eval_write_total(struct json_out *o, const char *key, const struct eval_total *t)
 {
     json_member_object(o, key);
     json_member_i64(o, "cases", (int64_t)t->cases);
@@ -110,11 +110,11 @@ void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf 
     if (ab) {
         eval_sum(results, n / 2, &total);
         eval_sum(results + n / 2, n / 2, &on);
-        write_total(&o, "off", &total);
-        write_total(&o, "on", &on);
+        eval_write_total(&o, "off", &total);
+        eval_write_total(&o, "on", &on);
     } else {
         eval_sum(results, n, &total);
-        write_total(&o, "total", &total);
+        eval_write_total(&o, "total", &total);
     }
     json_out_end(&o);
 }
@@ -133,7 +133,7 @@ static void eval_report_missing(const struct eval_result *r, struct buf *out)
                    "- " STR_FMT "%s%s: %s%s" STR_FMT "\n",
                    STR_ARG(r->of->name),
                    r->reasoning == INCIDENT_AS_CONFIGURED ? "" : ", reasoning ",
-                   r->reasoning == INCIDENT_AS_CONFIGURED ? "" : switch_name(r->reasoning),
+                   r->reasoning == INCIDENT_AS_CONFIGURED ? "" : eval_switch_name(r->reasoning),
                    score_verdict_name(r->analysis.verdict),
                    r->analysis.missing.n ? ": " : "",
                    STR_ARG(r->analysis.missing));
@@ -143,7 +143,7 @@ static void eval_report_missing(const struct eval_result *r, struct buf *out)
                        "- " STR_FMT "%s%s: " STR_FMT " (without: " STR_FMT ")\n",
                        STR_ARG(r->of->name),
                        r->reasoning == INCIDENT_AS_CONFIGURED ? "" : ", reasoning ",
-                       r->reasoning == INCIDENT_AS_CONFIGURED ? "" : switch_name(r->reasoning),
+                       r->reasoning == INCIDENT_AS_CONFIGURED ? "" : eval_switch_name(r->reasoning),
                        STR_ARG(r->of->expected.facts.at[i]),
                        STR_ARG(r->analysis.facts[i].missing));
     if (r->report.error.n)
@@ -151,7 +151,7 @@ static void eval_report_missing(const struct eval_result *r, struct buf *out)
             out, "- " STR_FMT ": " STR_FMT "\n", STR_ARG(r->of->name), STR_ARG(r->report.error));
 }
 
-static void plain_rows(const struct eval_result *results, size_t n, struct buf *out)
+static void eval_plain_rows(const struct eval_result *results, size_t n, struct buf *out)
 {
     struct eval_total t;
 
@@ -247,7 +247,7 @@ void eval_markdown(const struct eval_result *results, size_t n, bool ab, struct 
         ab_totals(results, n / 2, out);
         ab_cases(results, n / 2, out);
     } else {
-        plain_rows(results, n, out);
+        eval_plain_rows(results, n, out);
     }
     buf_add(out, STR("\n## What is missing\n\n"));
     before = out->n;

@@ -24,7 +24,7 @@ static str eval_run_bare(str name)
     return name;
 }
 
-static bool was_called(const struct eval_result *r, str name)
+static bool eval_was_called(const struct eval_result *r, str name)
 {
     for (size_t i = 0; i < r->called_count; i++)
         if (str_eq(r->called[i], name) || str_eq(eval_run_bare(r->called[i]), name))
@@ -32,7 +32,7 @@ static bool was_called(const struct eval_result *r, str name)
     return false;
 }
 
-static void read_called(struct eval_result *r, struct arena *a)
+static void eval_read_called(struct eval_result *r, struct arena *a)
 {
     const struct json_node *root;
     struct json doc;
@@ -45,18 +45,18 @@ static void read_called(struct eval_result *r, struct arena *a)
         root = json_root(&doc);
         for (const struct json_node *v = json_first(&doc, root); v && r->called_count < CALLED_MAX;
              v = json_next(&doc, root, v))
-            if (json_text(&doc, v, a, &name) && !was_called(r, eval_run_bare(name)))
+            if (json_text(&doc, v, a, &name) && !eval_was_called(r, eval_run_bare(name)))
                 r->called[r->called_count++] = arena_dup(a, eval_run_bare(name));
     }
     json_release(&doc);
     assert(r->called_count <= CALLED_MAX);
 }
 
-static void compare_tools(struct eval_result *r, struct arena *a)
+static void eval_compare_tools(struct eval_result *r, struct arena *a)
 {
     r->tools_called = arena_zero(a, r->of->tool_count + 1, sizeof *r->tools_called);
     for (size_t i = 0; i < r->of->tool_count; i++) {
-        r->tools_called[i] = was_called(r, r->of->tools[i]);
+        r->tools_called[i] = eval_was_called(r, r->of->tools[i]);
         r->tools_met += r->tools_called[i];
     }
     assert(r->tools_met <= r->of->tool_count);
@@ -78,7 +78,7 @@ static double eval_run_score_of(struct eval_result *r, struct arena *a)
 }
 
 /* From the run's data and the score, never from prose. */
-static str tags_of(const struct eval_result *r, struct arena *a)
+static str eval_tags_of(const struct eval_result *r, struct arena *a)
 {
     const struct {
         const char *tag;
@@ -173,10 +173,10 @@ void eval_run(const struct eval_options *o, const struct eval_case *c, enum inci
         out->report.error = arena_dup(a, str_c(e.text));
         out->report.reason = str_c(err_name(e.code));
     }
-    read_called(out, a);
-    compare_tools(out, a);
+    eval_read_called(out, a);
+    eval_compare_tools(out, a);
     out->score = eval_run_score_of(out, a);
-    out->tags = tags_of(out, a);
+    out->tags = eval_tags_of(out, a);
 }
 
 const char *eval_scored_by(const struct eval_case *c)

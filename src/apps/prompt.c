@@ -30,7 +30,7 @@ static bool app_prompt_is_word(str s, const char *more)
     return s.n > 0 && s.n <= PROMPT_NAME_MAX;
 }
 
-static bool check_components(const struct json *doc, struct arena *a, struct err *e)
+static bool prompt_check_components(const struct json *doc, struct arena *a, struct err *e)
 {
     const struct json_node *root = json_root(doc);
     size_t n = json_count(doc, root), size = 0;
@@ -81,7 +81,7 @@ bool prompt_settle(str name, str components, struct arena *a, str *canonical, st
     if (components.n > 6 * PROMPT_SIZE_MAX)
         return err_set(e, ERR_LIMIT, "a version has at most %zu bytes of text", PROMPT_SIZE_MAX);
     buf_init(&out, 8 * PROMPT_SIZE_MAX);
-    ok = json_open(&doc, components, e) && check_components(&doc, a, e);
+    ok = json_open(&doc, components, e) && prompt_check_components(&doc, a, e);
     if (ok) {
         tool_canonical(&out, components);
         ok = buf_ok(&out, "the version", e);

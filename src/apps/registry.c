@@ -99,7 +99,7 @@ struct rows {
     size_t n, cap;
 };
 
-static enum prompt_state state_of(str name)
+static enum prompt_state registry_state_of(str name)
 {
     for (enum prompt_state i = PROMPT_DRAFT; i < PROMPT_RETIRED; i++)
         if (str_eq(name, str_c(prompt_state_name(i))))
@@ -116,7 +116,7 @@ static bool app_registry_on_row(void *ctx, const struct db_value *c, size_t n)
     r->list[r->n++] = (struct prompt){.id = column_text(r->arena, &c[0]),
                                       .name = column_text(r->arena, &c[1]),
                                       .components = column_text(r->arena, &c[2]),
-                                      .state = state_of(c[3].s),
+                                      .state = registry_state_of(c[3].s),
                                       .parent = column_text(r->arena, &c[4]),
                                       .run_id = column_text(r->arena, &c[5]),
                                       .scores = column_text(r->arena, &c[6]),
@@ -225,7 +225,7 @@ static struct seen *app_registry_seen_of(struct registry *r, str name)
     return NULL;
 }
 
-static struct prompt copy_of(const struct prompt *p, struct arena *a)
+static struct prompt registry_copy_of(const struct prompt *p, struct arena *a)
 {
     struct prompt c = *p;
 
@@ -276,7 +276,7 @@ bool registry_active(struct registry *r, str name, struct arena *a, struct promp
     if (!s)
         ok = err_set(e, ERR_LIMIT, "more than %d names of prompts are asked for", CACHE_MAX);
     else if ((ok = app_registry_look(r, s, name, e)) && s->there)
-        *out = copy_of(&s->prompt, a);
+        *out = registry_copy_of(&s->prompt, a);
     else if (ok)
         ok = err_set(e, ERR_NOT_FOUND, "no prompt \"" STR_FMT "\" is active", STR_ARG(name));
     pthread_mutex_unlock(&r->read_lock);
@@ -313,7 +313,7 @@ static void app_registry_forget(struct registry *r)
     pthread_mutex_unlock(&r->read_lock);
 }
 
-static bool check_rest(const struct prompt_new *p, struct err *e)
+static bool registry_check_rest(const struct prompt_new *p, struct err *e)
 {
     struct json doc;
     bool ok = true;
@@ -374,7 +374,8 @@ bool registry_put(struct registry *r, const struct prompt_new *p, struct arena *
     bool ok;
 
     if (!app_registry_kept(r, e) ||
-        !prompt_settle(p->name, p->components, a, &components, &made, e) || !check_rest(p, e))
+        !prompt_settle(p->name, p->components, a, &components, &made, e) ||
+        !registry_check_rest(p, e))
         return false;
     pthread_mutex_lock(&r->write_lock);
     ok = app_registry_put_row(r, p, components, made, e);
@@ -384,7 +385,7 @@ bool registry_put(struct registry *r, const struct prompt_new *p, struct arena *
     return ok;
 }
 
-static bool may_move(const struct prompt *p, enum prompt_state to, struct err *e)
+static bool registry_may_move(const struct prompt *p, enum prompt_state to, struct err *e)
 {
     assert((size_t)p->state < COUNT_OF(ways) && (size_t)to < COUNT_OF(ways));
     if (!ways[p->state][to])
@@ -402,8 +403,8 @@ static bool may_move(const struct prompt *p, enum prompt_state to, struct err *e
     return true;
 }
 
-static bool set_state(struct registry *r, const struct prompt *p, enum prompt_state to, str who,
-                      struct err *e)
+static bool registry_set_state(struct registry *r, const struct prompt *p, enum prompt_state to,
+                               str who, struct err *e)
 {
     int64_t now = clock_wall_ms(r->clock) * 1000, n = 0;
 
@@ -447,7 +448,7 @@ static bool app_registry_move(struct registry *r, str id, enum prompt_state to, 
     if (ok && p.state == to)
         same = true;
     else if (ok)
-        ok = may_move(&p, to, e) && set_state(r, &p, to, who, e);
+        ok = registry_may_move(&p, to, e) && registry_set_state(r, &p, to, who, e);
     ok = db_end(r->writer, ok, e);
     if (ok && !same && r->store)
         store_audit_put(r->store, who, STR("prompt"), id, str_c(prompt_state_name(to)));

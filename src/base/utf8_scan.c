@@ -56,7 +56,7 @@ static const char *utf8_first_three(const char *from, const char *end)
 /* Whether one of the 16 bytes at p contradicts the three before it: a byte must continue a
  * character exactly if one of these requires it, must be valid, and must be within the limits that
  * some first bytes set for the second. */
-static bool bad_16(const char *p)
+static bool utf8_scan_bad_16(const char *p)
 {
     simd16 v = simd_load(p), one = simd_load(p - 1);
     simd16 follows = simd_xor(simd_from(v, 0x80), simd_from(v, 0xC0));
@@ -83,7 +83,7 @@ static const char *utf8_bad_16(const char *from, const char *end)
     for (; p && end - p >= 16; p += 16) {
         bool high = simd_high(simd_load(p)) != 0;
 
-        if ((high || was_high) && bad_16(p))
+        if ((high || was_high) && utf8_scan_bad_16(p))
             break;
         was_high = high;
     }
@@ -181,7 +181,7 @@ SIMD_AVX2 static inline __m256i look_up(const uint8_t table[16], __m256i nibbles
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), nibbles);
 }
 
-/* As bad_16. */
+/* As utf8_scan_bad_16. */
 SIMD_AVX2 static inline bool bad_32(const char *p)
 {
     const __m256i low = _mm256_set1_epi8(0xF), top = _mm256_set1_epi8((char)0x80);

@@ -93,7 +93,7 @@ static size_t repr_find_shortest_digits(double d, char digits[DIGITS_MAX + 1], i
     return 0;
 }
 
-static void put_plain(struct buf *out, str digits, int point)
+static void repr_put_plain(struct buf *out, str digits, int point)
 {
     assert(digits.n > 0 && point <= POINT_MAX);
     if (point <= 0) {
@@ -133,7 +133,7 @@ void repr_double(struct buf *out, double d)
     if (d == 0)
         point = 1;
     if (point >= POINT_MIN && point <= POINT_MAX) {
-        put_plain(out, s, point);
+        repr_put_plain(out, s, point);
         return;
     }
     buf_add(out, str_slice(s, 0, 1));
@@ -159,7 +159,7 @@ static void repr_put_number(struct buf *out, const struct json *doc, const struc
     buf_add(out, str_eq(raw, STR("-0")) ? STR("0") : raw);
 }
 
-static void put_string(struct buf *out, const struct json *doc, const struct json_node *v)
+static void repr_put_string(struct buf *out, const struct json *doc, const struct json_node *v)
 {
     struct arena a;
     str text;
@@ -172,8 +172,8 @@ static void put_string(struct buf *out, const struct json *doc, const struct jso
 }
 
 /* A map behaves like a dict: a repeated key keeps its first position and its last value. */
-static void put_members(struct buf *out, const struct json *doc, const struct json_node *v,
-                        bool arguments)
+static void repr_put_members(struct buf *out, const struct json *doc, const struct json_node *v,
+                             bool arguments)
 {
     struct arena a;
     struct map members;
@@ -203,10 +203,10 @@ static void put_members(struct buf *out, const struct json *doc, const struct js
 
 void repr_arguments(struct buf *out, const struct json *doc, const struct json_node *v)
 {
-    put_members(out, doc, v, true);
+    repr_put_members(out, doc, v, true);
 }
 
-static void put_array(struct buf *out, const struct json *doc, const struct json_node *v)
+static void repr_put_array(struct buf *out, const struct json *doc, const struct json_node *v)
 {
     assert(v->kind == JSON_ARRAY);
     buf_add_c(out, '[');
@@ -230,17 +230,17 @@ void repr_json(struct buf *out, const struct json *doc, const struct json_node *
         buf_add(out, STR("None"));
         break;
     case JSON_STRING:
-        put_string(out, doc, v);
+        repr_put_string(out, doc, v);
         break;
     case JSON_NUMBER:
         repr_put_number(out, doc, v);
         break;
     case JSON_ARRAY:
-        put_array(out, doc, v);
+        repr_put_array(out, doc, v);
         break;
     case JSON_OBJECT:
         buf_add_c(out, '{');
-        put_members(out, doc, v, false);
+        repr_put_members(out, doc, v, false);
         buf_add_c(out, '}');
         break;
     default:

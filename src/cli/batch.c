@@ -48,8 +48,8 @@ static bool batch_read_text(struct batch *b, const char *key, str *out, bool *fo
     return true;
 }
 
-static bool read_chunks(struct batch *b, const struct json_node *list, struct task *t,
-                        struct err *e)
+static bool batch_read_chunks(struct batch *b, const struct json_node *list, struct task *t,
+                              struct err *e)
 {
     struct buf all;
     size_t n = 0;
@@ -75,7 +75,8 @@ static bool read_chunks(struct batch *b, const struct json_node *list, struct ta
     return true;
 }
 
-static bool cut_evenly(struct batch *b, struct task *t, const struct json_node *size, struct err *e)
+static bool batch_cut_evenly(struct batch *b, struct task *t, const struct json_node *size,
+                             struct err *e)
 {
     int64_t n;
     size_t count, step;
@@ -92,7 +93,7 @@ static bool cut_evenly(struct batch *b, struct task *t, const struct json_node *
     return true;
 }
 
-static bool read_input(struct batch *b, struct task *t, struct err *e)
+static bool batch_read_input(struct batch *b, struct task *t, struct err *e)
 {
     const struct json_node *root = json_root(&b->doc);
     const struct json_node *chunks = json_find(&b->doc, root, STR("chunks"));
@@ -102,7 +103,7 @@ static bool read_input(struct batch *b, struct task *t, struct err *e)
     if (!batch_read_text(b, "input", &t->input, &found, e))
         return false;
     if (chunks && chunks->kind != JSON_NULL) {
-        if (!read_chunks(b, chunks, t, e))
+        if (!batch_read_chunks(b, chunks, t, e))
             return false;
     } else if (!found) {
         return err_set(e, ERR_INPUT, "neither \"input\" nor \"chunks\" is given");
@@ -111,10 +112,10 @@ static bool read_input(struct batch *b, struct task *t, struct err *e)
         t->cuts[0] = t->input.n;
         t->cut_count = 1;
     }
-    return !size || size->kind == JSON_NULL || cut_evenly(b, t, size, e);
+    return !size || size->kind == JSON_NULL || batch_cut_evenly(b, t, size, e);
 }
 
-static bool read_task(struct batch *b, struct task *t, struct err *e)
+static bool batch_read_task(struct batch *b, struct task *t, struct err *e)
 {
     const struct json_node *root = json_root(&b->doc), *v;
     str id = STR("");
@@ -137,10 +138,10 @@ static bool read_task(struct batch *b, struct task *t, struct err *e)
     v = json_find(&b->doc, root, STR("starts_in_reasoning"));
     if (v && v->kind != JSON_NULL && !json_bool(v, &t->inside))
         return err_set(e, ERR_INPUT, "\"starts_in_reasoning\" must be true or false");
-    return read_input(b, t, e);
+    return batch_read_input(b, t, e);
 }
 
-static bool run_task(const struct task *t, struct json_out *o, struct err *e)
+static bool batch_run_task(const struct task *t, struct json_out *o, struct err *e)
 {
     struct split_collect c;
     struct split sp;
@@ -168,7 +169,7 @@ static bool run_task(const struct task *t, struct json_out *o, struct err *e)
     return ok;
 }
 
-static void write_error(struct batch *b, str id, const struct err *e)
+static void batch_write_error(struct batch *b, str id, const struct err *e)
 {
     struct json_out o;
 
@@ -211,8 +212,9 @@ static void batch_on_line(struct batch *b, str line)
         return;
     buf_reset(&b->line);
     json_out_init(&o, &b->line);
-    if (!batch_parse_line(b, line, &e) || !read_task(b, &t, &e) || !run_task(&t, &o, &e))
-        write_error(b, t.id, &e);
+    if (!batch_parse_line(b, line, &e) || !batch_read_task(b, &t, &e) ||
+        !batch_run_task(&t, &o, &e))
+        batch_write_error(b, t.id, &e);
     buf_add_c(&b->line, '\n');
     cli_put_json(b->cli, buf_str(&b->line));
     arena_reset(&b->arena);

@@ -16,14 +16,14 @@
 
 typedef void on_case(void *ctx, const char *name, str text);
 
-static bool is_folder(const char *path)
+static bool cases_is_folder(const char *path)
 {
     struct stat st;
 
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool is_lines(const char *path)
+static bool cases_is_lines(const char *path)
 {
     return str_ends(str_c(path), STR(".jsonl"));
 }
@@ -33,10 +33,10 @@ void cases_init(struct cases *c, const char *const *words, size_t n)
     assert(n > 0);
     *c = (struct cases){words, n, n > 1};
     for (size_t i = 0; i < n; i++)
-        c->many |= is_folder(words[i]) || is_lines(words[i]);
+        c->many |= cases_is_folder(words[i]) || cases_is_lines(words[i]);
 }
 
-static bool each_line(const char *path, str text, on_case *fn, void *ctx)
+static bool cases_each_line(const char *path, str text, on_case *fn, void *ctx)
 {
     struct progress p = progress_begin("cases", "lines", cli_count_lines(text));
     char name[FILE_PATH_MAX + 32];
@@ -55,7 +55,7 @@ static bool each_line(const char *path, str text, on_case *fn, void *ctx)
     return true;
 }
 
-static bool each_file(const char *path, on_case *fn, void *ctx, struct err *e)
+static bool cases_each_file(const char *path, on_case *fn, void *ctx, struct err *e)
 {
     struct arena a;
     str text;
@@ -63,8 +63,8 @@ static bool each_file(const char *path, on_case *fn, void *ctx, struct err *e)
 
     arena_init(&a, LINES_MAX + 4096);
     ok = file_read(&a, path, LINES_MAX, &text, e);
-    if (ok && is_lines(path))
-        ok = each_line(path, text, fn, ctx);
+    if (ok && cases_is_lines(path))
+        ok = cases_each_line(path, text, fn, ctx);
     else if (ok)
         fn(ctx, path, text);
     arena_release(&a);
@@ -92,7 +92,7 @@ static bool cases_list(const char *path, struct arena *a, const char ***out, siz
     while (ok && (d = readdir(dir))) {
         str name = str_c(d->d_name);
 
-        if (name.p[0] == '.' || !(str_ends(name, STR(".json")) || is_lines(d->d_name)))
+        if (name.p[0] == '.' || !(str_ends(name, STR(".json")) || cases_is_lines(d->d_name)))
             continue;
         if (*n == CASES_FILES_MAX) {
             ok = err_set(e,
@@ -115,7 +115,7 @@ static bool cases_list(const char *path, struct arena *a, const char ***out, siz
     return ok;
 }
 
-static bool each_in(const char *path, on_case *fn, void *ctx, struct err *e)
+static bool cases_each_in(const char *path, on_case *fn, void *ctx, struct err *e)
 {
     const char **names = NULL;
     struct progress p;
@@ -130,7 +130,7 @@ static bool each_in(const char *path, on_case *fn, void *ctx, struct err *e)
     p = progress_begin("cases", "files", n);
     for (size_t i = 0; ok && i < n; i++) {
         progress_set(&p, i);
-        ok = each_file(names[i], fn, ctx, e);
+        ok = cases_each_file(names[i], fn, ctx, e);
     }
     progress_end(&p);
     free(names);
@@ -142,8 +142,8 @@ bool cases_each(struct cases *c, on_case *fn, void *ctx, struct err *e)
 {
     assert(c->n > 0);
     for (size_t i = 0; i < c->n; i++)
-        if (!(is_folder(c->words[i]) ? each_in(c->words[i], fn, ctx, e)
-                                     : each_file(c->words[i], fn, ctx, e)))
+        if (!(cases_is_folder(c->words[i]) ? cases_each_in(c->words[i], fn, ctx, e)
+                                           : cases_each_file(c->words[i], fn, ctx, e)))
             return false;
     return true;
 }

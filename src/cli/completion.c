@@ -7,7 +7,7 @@
 
 typedef void each_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o);
 
-static void for_options(struct cli *cli, const struct cli_command *c, each_option *each)
+static void completion_for_options(struct cli *cli, const struct cli_command *c, each_option *each)
 {
     const struct cli_option *o;
 
@@ -19,7 +19,7 @@ static void for_options(struct cli *cli, const struct cli_command *c, each_optio
 }
 
 /* The values that a shell may offer: the choices, or the ids of formats. */
-static void add_values(struct cli *cli, const struct cli_option *o)
+static void completion_add_values(struct cli *cli, const struct cli_option *o)
 {
     const struct split_format *f;
 
@@ -31,12 +31,12 @@ static void add_values(struct cli *cli, const struct cli_option *o)
             file_out_printf(&cli->out, "%s%s", i ? " " : "", f->id);
 }
 
-static bool has_values(const struct cli_option *o)
+static bool completion_has_values(const struct cli_option *o)
 {
     return o->value && (o->choices || str_eq(str_c(o->value), STR("ID")));
 }
 
-static void add_names(struct cli *cli, cli_names *names)
+static void completion_add_names(struct cli *cli, cli_names *names)
 {
     const char *name;
 
@@ -62,8 +62,8 @@ static void bash_value(struct cli *cli, const struct cli_command *c, const struc
     if (o->letter)
         file_out_printf(&cli->out, " | %s:-%c", c->name, o->letter);
     file_out_add(&cli->out, STR(") COMPREPLY=($(compgen -W \""));
-    if (has_values(o))
-        add_values(cli, o);
+    if (completion_has_values(o))
+        completion_add_values(cli, o);
     file_out_add(&cli->out, STR("\" -- \"$word\")); return ;;\n"));
 }
 
@@ -85,19 +85,19 @@ static void completion_write_bash(struct cli *cli)
     const struct cli_command *c;
 
     file_out_add(&cli->out, str_c(bash_head));
-    add_names(cli, cli_command_name);
+    completion_add_names(cli, cli_command_name);
     file_out_add(&cli->out,
                  STR("\" -- \"$word\")); return\n  fi\n  case \"${COMP_WORDS[1]}:$last\" in\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++)
-        for_options(cli, c, bash_value);
+        completion_for_options(cli, c, bash_value);
     file_out_add(&cli->out, STR("  esac\n  case \"${COMP_WORDS[1]}:$word:$COMP_CWORD\" in\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++) {
         file_out_printf(&cli->out, "    %s:-*) COMPREPLY=($(compgen -W \"", c->name);
-        for_options(cli, c, bash_option);
+        completion_for_options(cli, c, bash_option);
         file_out_add(&cli->out, STR("\" -- \"$word\")) ;;\n"));
         if (c->values) {
             file_out_printf(&cli->out, "    %s:*:2) COMPREPLY=($(compgen -W \"", c->name);
-            add_names(cli, c->values);
+            completion_add_names(cli, c->values);
             file_out_add(&cli->out, STR("\" -- \"$word\")) ;;\n"));
         }
     }
@@ -143,9 +143,9 @@ static void zsh_option(struct cli *cli, const struct cli_command *c, const struc
     file_out_add(&cli->out, STR("]"));
     if (o->value)
         file_out_printf(&cli->out, ":%s:", o->value);
-    if (has_values(o)) {
+    if (completion_has_values(o)) {
         file_out_add(&cli->out, STR("("));
-        add_values(cli, o);
+        completion_add_values(cli, o);
         file_out_add(&cli->out, STR(")"));
     }
     file_out_add(&cli->out, STR("' \\\n"));
@@ -172,10 +172,10 @@ static void completion_write_zsh(struct cli *cli)
                      "  case $command in\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++) {
         file_out_printf(&cli->out, "    %s) _arguments \\\n", c->name);
-        for_options(cli, c, zsh_option);
+        completion_for_options(cli, c, zsh_option);
         file_out_add(&cli->out, c->values ? STR("      '1:word:(") : STR("      '1:file:_files"));
         if (c->values) {
-            add_names(cli, c->values);
+            completion_add_names(cli, c->values);
             file_out_add(&cli->out, STR(")"));
         }
         file_out_add(&cli->out, c->word_max > 1 ? STR("' '*:file:_files' ;;\n") : STR("' ;;\n"));
@@ -211,9 +211,9 @@ static void fish_option(struct cli *cli, const struct cli_command *c, const stru
         file_out_printf(&cli->out, " -s %c", o->letter);
     if (o->value)
         file_out_add(&cli->out, STR(" -x"));
-    if (has_values(o)) {
+    if (completion_has_values(o)) {
         file_out_add(&cli->out, STR(" -a '"));
-        add_values(cli, o);
+        completion_add_values(cli, o);
         file_out_add(&cli->out, STR("'"));
     }
     file_out_add(&cli->out, STR(" -d "));
@@ -235,13 +235,13 @@ static void completion_write_fish(struct cli *cli)
         file_out_add(&cli->out, STR("\n"));
     }
     for (size_t i = 0; (c = cli_command_at(i)); i++) {
-        for_options(cli, c, fish_option);
+        completion_for_options(cli, c, fish_option);
         if (!c->values)
             continue;
         file_out_printf(&cli->out,
                         "complete -c rationale -n '__fish_seen_subcommand_from %s' -f -a '",
                         c->name);
-        add_names(cli, c->values);
+        completion_add_names(cli, c->values);
         file_out_add(&cli->out, STR("'\n"));
     }
 }
@@ -255,7 +255,7 @@ static const struct {
               {"zsh", completion_write_zsh},
               {"fish", completion_write_fish}};
 
-static const char *shell_name(size_t index)
+static const char *completion_shell_name(size_t index)
 {
     return index < COUNT_OF(shells) ? shells[index].name : NULL;
 }
@@ -280,7 +280,7 @@ const struct cli_command cli_completion = {
     .examples = "  rationale completion bash > /etc/bash_completion.d/rationale\n"
                 "  rationale completion zsh > ~/.zfunc/_rationale\n"
                 "  rationale completion fish > ~/.config/fish/completions/rationale.fish\n",
-    .values = shell_name,
+    .values = completion_shell_name,
     .word_max = 1,
     .run = completion_run,
 };

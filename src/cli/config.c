@@ -29,7 +29,7 @@ static void config_print_warnings(const struct config *c)
         cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(c->warnings[i]));
 }
 
-static void put_item(void *ctx, const struct config_item *item)
+static void config_put_item(void *ctx, const struct config_item *item)
 {
     struct json_out *o = ctx;
 
@@ -50,7 +50,7 @@ static void config_print_json(const struct config *c, struct buf *b)
     json_out_init(&o, b);
     json_out_object(&o);
     json_member_array(&o, "config");
-    config_each(c, put_item, &o);
+    config_each(c, config_put_item, &o);
     json_out_close(&o, 2);
     buf_add_c(b, '\n');
 }

@@ -369,7 +369,7 @@ static str problem_text(struct check *k, const char *path, const struct problem 
 }
 
 /* Drops a warning if a problem was found in the same line: both say the same. */
-static bool is_reported(struct check *k, const char *path, str warning)
+static bool check_is_reported(struct check *k, const char *path, str warning)
 {
     for (size_t i = 0; i < k->n; i++)
         if (str_starts(warning, arena_printf(&k->arena, "%s:%u: ", path, k->at[i].line)))
@@ -377,7 +377,7 @@ static bool is_reported(struct check *k, const char *path, str warning)
     return false;
 }
 
-static void write_problem(struct json_out *o, const struct problem *p)
+static void check_write_problem(struct json_out *o, const struct problem *p)
 {
     assert(p->fix);
     json_out_object(o);
@@ -401,11 +401,11 @@ static void config_check_write_json(struct check *k, struct cli *cli, const char
     json_member_str_or_null(&t.o, "error", k->n ? problem_text(k, path, &k->at[0]) : STR(""));
     json_member_array(&t.o, "problems");
     for (size_t i = 0; i < k->n; i++)
-        write_problem(&t.o, &k->at[i]);
+        check_write_problem(&t.o, &k->at[i]);
     json_out_end(&t.o);
     json_member_array(&t.o, "warnings");
     for (size_t i = 0; k->config && i < k->config->warning_count; i++)
-        if (!is_reported(k, path, k->config->warnings[i]))
+        if (!check_is_reported(k, path, k->config->warnings[i]))
             json_out_str(&t.o, k->config->warnings[i]);
     for (size_t i = 0; i < k->note_count; i++)
         json_out_str(&t.o, k->notes[i]);
@@ -423,7 +423,7 @@ static void config_check_write_text(struct check *k, struct cli *cli, const char
     if (k->more)
         cli_complain(CLI_CONFIG, "%s: there are more than %d problems", path, PROBLEMS_MAX);
     for (size_t i = 0; k->config && i < k->config->warning_count; i++)
-        if (!is_reported(k, path, k->config->warnings[i]))
+        if (!check_is_reported(k, path, k->config->warnings[i]))
             cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(k->config->warnings[i]));
     for (size_t i = 0; i < k->note_count; i++)
         cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(k->notes[i]));

@@ -43,7 +43,7 @@ static bool count_input(struct cli_input *in, const struct tokens_vocab *v, stru
     return ok;
 }
 
-static void write_ids(struct cli *cli, const struct tokens_list *ids, const char *between)
+static void count_write_ids(struct cli *cli, const struct tokens_list *ids, const char *between)
 {
     assert(ids->n == 0 || ids->ids);
     for (size_t i = 0; i < ids->n; i++)
@@ -57,7 +57,7 @@ static void count_write_result(struct cli *cli, const struct tokens_vocab *v, co
 
     assert(!ids || ids->n == t->tokens);
     if (!json && ids) {
-        write_ids(cli, ids, " ");
+        count_write_ids(cli, ids, " ");
         file_out_add(out, STR("\n"));
     } else if (!json) {
         file_out_printf(out, "%zu\n", t->tokens);
@@ -69,14 +69,15 @@ static void count_write_result(struct cli *cli, const struct tokens_vocab *v, co
                         t->tokens);
         if (ids) {
             file_out_add(out, STR(",\"ids\":["));
-            write_ids(cli, ids, ",");
+            count_write_ids(cli, ids, ",");
             file_out_add(out, STR("]"));
         }
         file_out_add(out, STR("}\n"));
     }
 }
 
-static int run_ids(struct cli *cli, struct cli_input *in, const struct tokens_vocab *v, bool json)
+static int count_run_ids(struct cli *cli, struct cli_input *in, const struct tokens_vocab *v,
+                         bool json)
 {
     struct tokens_list ids;
     struct arena a;
@@ -113,7 +114,7 @@ static int count_run(struct cli *cli, const struct cli_args *args)
     if (!cli_open(cli, args, &in, &e))
         return cli_fail(&e);
     if (args->value[IDS])
-        code = run_ids(cli, &in, v, json);
+        code = count_run_ids(cli, &in, v, json);
     else if (count_input(&in, v, &t, &e))
         count_write_result(cli, v, &t, NULL, json);
     else

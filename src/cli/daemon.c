@@ -25,7 +25,7 @@
 #define PROVE_SECONDS 5 /* for the reply that names its store */
 
 /* A daemon that listens on every address is reached through loopback. */
-static const char *host_of(str asked, char host[256])
+static const char *daemon_host_of(str asked, char host[256])
 {
     if (str_eq(asked, STR("0.0.0.0")) || asked.n == 0)
         return "127.0.0.1";
@@ -51,7 +51,7 @@ static bool daemon_connect_tcp(struct daemon_link *d, str at, const char *port, 
     char host[256];
 
     assert(d->fd < 0);
-    if (getaddrinfo(host_of(at, host), port, &hints, &all) != 0)
+    if (getaddrinfo(daemon_host_of(at, host), port, &hints, &all) != 0)
         return err_set(e, ERR_UPSTREAM, "no address for " STR_FMT, STR_ARG(at));
     for (a = all; a && d->fd < 0; a = a->ai_next) {
         d->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
@@ -116,7 +116,7 @@ static bool daemon_lost(ssize_t n, struct err *e)
                         : "the daemon went away: see its log");
 }
 
-static bool send_all(struct daemon_link *d, str bytes, struct err *e)
+static bool daemon_send_all(struct daemon_link *d, str bytes, struct err *e)
 {
     assert(d->fd >= 0);
     while (bytes.n) {
@@ -200,7 +200,7 @@ static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner,
     assert(owner->id.n > 0);
     arena_init(&a, 1 << 20);
     json_init(&doc);
-    ok = send_all(d, STR("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"), e) &&
+    ok = daemon_send_all(d, STR("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"), e) &&
          daemon_read_head(d, e);
     if (ok && d->body_size > 0 && d->body_size <= HEALTH_MAX)
         size = (size_t)d->body_size;
@@ -336,7 +336,7 @@ bool daemon_ask(struct daemon_link *d, const char *method, str path, str body, s
     buf_add(&out, STR("\r\n"));
     buf_add(&out, body);
     assert(!buf_full(&out));
-    ok = send_all(d, buf_str(&out), e);
+    ok = daemon_send_all(d, buf_str(&out), e);
     buf_release(&out);
     return ok && daemon_read_head(d, e);
 }

@@ -42,7 +42,7 @@ static void decode_number(struct json_out *o, const char *key, int64_t n)
         json_member_i64(o, key, n);
 }
 
-static void add_usage(struct json_out *o, const struct chat_usage *u)
+static void decode_add_usage(struct json_out *o, const struct chat_usage *u)
 {
     assert(u);
     decode_number(o, "input", u->input);
@@ -52,7 +52,7 @@ static void add_usage(struct json_out *o, const struct chat_usage *u)
     decode_number(o, "cache_write", u->cache_write);
 }
 
-static void add_error(struct json_out *o, const struct chat_error *error)
+static void decode_add_error(struct json_out *o, const struct chat_error *error)
 {
     assert(error);
     decode_number(o, "status", error->status);
@@ -63,16 +63,16 @@ static void add_error(struct json_out *o, const struct chat_error *error)
 }
 
 /* Whether events of this kind belong to a block. */
-static bool has_block(enum chat_event_kind kind)
+static bool decode_has_block(enum chat_event_kind kind)
 {
     return kind >= CHAT_TEXT && kind <= CHAT_OPAQUE;
 }
 
-static void add_members(struct json_out *o, const struct chat_event *ev)
+static void decode_add_members(struct json_out *o, const struct chat_event *ev)
 {
     if (ev->choice)
         decode_number(o, "choice", ev->choice);
-    if (has_block(ev->kind))
+    if (decode_has_block(ev->kind))
         decode_number(o, "block", ev->block);
     decode_member(o, "id", ev->id);
     decode_member(o, ev->kind == CHAT_START ? "model" : "name", ev->name);
@@ -83,9 +83,9 @@ static void add_members(struct json_out *o, const struct chat_event *ev)
     if (ev->kind == CHAT_OPAQUE || ev->kind == CHAT_SIGNATURE)
         decode_member(o, "dialect", str_c(chat_dialect_name(ev->dialect)));
     if (ev->kind == CHAT_USAGE)
-        add_usage(o, ev->usage);
+        decode_add_usage(o, ev->usage);
     if (ev->kind == CHAT_ERROR)
-        add_error(o, ev->error);
+        decode_add_error(o, ev->error);
     decode_member(o, "text", ev->text);
 }
 
@@ -102,7 +102,7 @@ static void decode_on_event(void *ctx, const struct chat_event *given)
     json_out_init(&o, &d->line);
     json_out_object(&o);
     decode_member(&o, "event", str_c(chat_event_name(ev.kind)));
-    add_members(&o, &ev);
+    decode_add_members(&o, &ev);
     json_out_end(&o);
     buf_add_c(&d->line, '\n');
     cli_put_json(d->cli, buf_str(&d->line));

@@ -43,7 +43,7 @@ struct demo {
 
 /* ---- files ---- */
 
-static bool sweep_start(struct demo *d, struct err *e)
+static bool demo_sweep_start(struct demo *d, struct err *e)
 {
     const char *argv[] = {"/bin/sh", "-c", "read -r _; rm -rf -- \"$1\"", "sh", d->folder, NULL};
     const char *env[] = {"PATH=/usr/bin:/bin", NULL};
@@ -100,7 +100,7 @@ static bool lay_out_files(struct demo *d, struct err *e)
         err_sys(e, "%s", d->folder);
         return false;
     }
-    if (!sweep_start(d, e))
+    if (!demo_sweep_start(d, e))
         return false;
     for (size_t i = 0; i < demo_files_count; i++)
         if (!lay_out(&demo_files[i], e))
@@ -137,7 +137,7 @@ static str demo_question(const struct demo *d, const char *id, const char *membe
     base_die("a question of the demo is missing");
 }
 
-static void print_curls(const struct demo *d, str at)
+static void demo_print_curls(const struct demo *d, str at)
 {
     struct file_out *out = &d->cli->out;
     const char *dim = cli_dim(d->cli), *plain = cli_plain(d->cli);
@@ -179,7 +179,7 @@ static void print_curls(const struct demo *d, str at)
 }
 
 /* The browser is not a child of ours: it may continue after our end. */
-static void open_page(str at)
+static void demo_open_page(str at)
 {
     char url[128];
     const char *argv[] = {"xdg-open", url, NULL};
@@ -214,16 +214,16 @@ static void demo_on_ready(void *ctx, str url)
         file_out_add(
             out,
             STR("Open it in a browser and choose a question, or ask from another terminal:\n\n"));
-        print_curls(d, at);
+        demo_print_curls(d, at);
         file_out_add(out, STR("Ctrl-C ends it.\n"));
     }
     file_out_flush(out);
     if (d->open)
-        open_page(at);
+        demo_open_page(at);
     tour_begin(&d->tour, at);
 }
 
-static void on_leave(void *ctx)
+static void demo_on_leave(void *ctx)
 {
     struct demo *d = ctx;
 
@@ -231,14 +231,14 @@ static void on_leave(void *ctx)
 }
 
 /* The same as Ctrl-C. */
-static void end_it(void *ctx)
+static void demo_end_it(void *ctx)
 {
     (void)ctx;
     (void)kill(getpid(), SIGTERM);
 }
 
 /* The tools of the demo are served by this program, which must be found by its name. */
-static void name_ourselves(void)
+static void demo_name_ourselves(void)
 {
     char self[FILE_PATH_MAX], path[2 * FILE_PATH_MAX];
     const char *old = getenv("PATH");
@@ -263,7 +263,7 @@ static int demo_run(struct cli *cli, const struct cli_args *args)
                               .questions = demo_file_text("questions.json", &d.texts[0]),
                               .hangup_ends = true,
                               .on_ready = demo_on_ready,
-                              .on_leave = on_leave,
+                              .on_leave = demo_on_leave,
                               .ctx = &d};
     struct err e;
     bool ok, shown;
@@ -271,8 +271,8 @@ static int demo_run(struct cli *cli, const struct cli_args *args)
     d.tour = (struct tour){.cli = cli,
                            .config = "demo.yaml",
                            .script = demo_file_text("tour.json", &d.texts[1]),
-                           .done = args->value[ONCE] ? end_it : NULL};
-    name_ourselves();
+                           .done = args->value[ONCE] ? demo_end_it : NULL};
+    demo_name_ourselves();
     ok = json_open(&d.questions, o.questions, &e) && lay_out_files(&d, &e) && serve_run(&o, &e);
     shown = tour_end(&d.tour);
     demo_sweep(&d);

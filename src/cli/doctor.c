@@ -85,7 +85,7 @@ static const char *doctor_warning_fix(str warning)
                : "docs/reference/configuration.md explains this setting";
 }
 
-static void look_at_config(struct doctor *d, const struct config *c, bool builtin)
+static void doctor_look_at_config(struct doctor *d, const struct config *c, bool builtin)
 {
     doctor_print(d,
                  "configuration",
@@ -177,7 +177,7 @@ static void doctor_print_provider(struct doctor *d, const struct config_provider
                      probe->why);
 }
 
-static void look_at_providers(struct doctor *d, const struct config *c, bool offline)
+static void doctor_look_at_providers(struct doctor *d, const struct config *c, bool offline)
 {
     struct progress p;
     struct err e;
@@ -205,7 +205,7 @@ static void look_at_providers(struct doctor *d, const struct config *c, bool off
         doctor_print_provider(d, &c->providers[i], d->probes ? &d->probes[i] : NULL);
 }
 
-static void look_at_disk(struct doctor *d, str path)
+static void doctor_look_at_disk(struct doctor *d, str path)
 {
     char dir[4096];
     struct statvfs fs;
@@ -247,7 +247,7 @@ static void look_at_disk(struct doctor *d, str path)
 }
 
 /* Checks whether the daemon of the store, if one runs, can record calls. */
-static void look_at_daemon(struct doctor *d, const struct config *c)
+static void doctor_look_at_daemon(struct doctor *d, const struct config *c)
 {
     str why = STR(""), body;
     struct daemon_link link;
@@ -295,7 +295,7 @@ static str doctor_bytes(struct arena *a, int64_t n)
 }
 
 /* Reports what is recorded, where, its size and its retention. The reader may be NULL. */
-static void look_at_kept(struct doctor *d, const struct config *c, struct reader *r)
+static void doctor_look_at_kept(struct doctor *d, const struct config *c, struct reader *r)
 {
     struct arena a;
     struct storage_info k;
@@ -345,7 +345,7 @@ static void look_at_kept(struct doctor *d, const struct config *c, struct reader
     arena_release(&a);
 }
 
-static void look_at_journal(struct doctor *d, const struct config *c, struct reader *r)
+static void doctor_look_at_journal(struct doctor *d, const struct config *c, struct reader *r)
 {
     char journal[FILE_PATH_MAX];
 
@@ -359,7 +359,7 @@ static void look_at_journal(struct doctor *d, const struct config *c, struct rea
                      journal);
 }
 
-static void look_at_store(struct doctor *d, const struct config *c)
+static void doctor_look_at_store(struct doctor *d, const struct config *c)
 {
     struct query_asker a = {.key_name = STR(""), .now_us = clock_wall_ms(&clock_real) * 1000};
     struct reader *r;
@@ -371,8 +371,8 @@ static void look_at_store(struct doctor *d, const struct config *c)
         return;
     }
     if (str_starts(c->store_url, STR("sqlite:")))
-        look_at_disk(d, str_slice(c->store_url, 7, c->store_url.n));
-    look_at_daemon(d, c);
+        doctor_look_at_disk(d, str_slice(c->store_url, 7, c->store_url.n));
+    doctor_look_at_daemon(d, c);
     if (!reader_open(c->store_url, &r, &e)) {
         doctor_print(d,
                      "store",
@@ -383,7 +383,7 @@ static void look_at_store(struct doctor *d, const struct config *c)
                      e.text);
         if (e.code != ERR_NOT_FOUND)
             d->code = d->code ? d->code : CLI_STORE;
-        look_at_kept(d, c, NULL);
+        doctor_look_at_kept(d, c, NULL);
         return;
     }
     buf_init(&out, QUERY_OUT_MAX);
@@ -394,12 +394,12 @@ static void look_at_store(struct doctor *d, const struct config *c)
         d->code = d->code ? d->code : CLI_STORE;
     }
     buf_release(&out);
-    look_at_journal(d, c, r);
-    look_at_kept(d, c, r);
+    doctor_look_at_journal(d, c, r);
+    doctor_look_at_kept(d, c, r);
     reader_close(r);
 }
 
-static void look_at_system(struct doctor *d)
+static void doctor_look_at_system(struct doctor *d)
 {
     struct rlimit files;
 
@@ -478,10 +478,10 @@ static int doctor_run(struct cli *cli, const struct cli_args *args)
     if (data_config(args->value[CONFIG], &c, &e)) {
         bool builtin = !file_exists(arena_printf(&d->arena, STR_FMT, STR_ARG(c->path)).p);
 
-        look_at_config(d, c, builtin);
+        doctor_look_at_config(d, c, builtin);
         if (!builtin) /* watched agents have their own providers and keys */
-            look_at_providers(d, c, args->value[OFFLINE] != NULL);
-        look_at_store(d, c);
+            doctor_look_at_providers(d, c, args->value[OFFLINE] != NULL);
+        doctor_look_at_store(d, c);
     } else {
         doctor_find(d,
                     "configuration",
@@ -491,7 +491,7 @@ static int doctor_run(struct cli *cli, const struct cli_args *args)
                                             : "docs/reference/configuration.md has every name");
         d->code = CLI_CONFIG;
     }
-    look_at_system(d);
+    doctor_look_at_system(d);
     for (size_t i = 0; i < d->n && !d->code; i++)
         if (d->at[i].level == BAD)
             d->code = CLI_NEGATIVE;

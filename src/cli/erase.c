@@ -85,7 +85,7 @@ static int erase_by_ourselves(const struct wish *w, struct buf *out, const struc
     return CLI_OK;
 }
 
-static bool is_sure(const struct wish *w)
+static bool erase_is_sure(const struct wish *w)
 {
     struct file_out out;
     char answer[16];
@@ -108,7 +108,7 @@ static bool is_sure(const struct wish *w)
 }
 
 /* A receipt without erased records is not a success, from the daemon or the command. */
-static bool of_nothing(str receipt)
+static bool erase_of_nothing(str receipt)
 {
     static const char *const counts[] = {
         "sessions", "interactions", "communications", "threads", "runs"};
@@ -188,11 +188,11 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
     progress_enable();
     w.config = c;
     buf_init(&out, 1 << 20);
-    if (!args->value[YES] && !is_sure(&w))
+    if (!args->value[YES] && !erase_is_sure(&w))
         code = CLI_USAGE;
     else if (!erase_by_daemon(&w, &out, &code, &e))
         code = erase_by_ourselves(&w, &out, &e);
-    if (code == CLI_OK && of_nothing(buf_str(&out)))
+    if (code == CLI_OK && erase_of_nothing(buf_str(&out)))
         code = cli_complain(CLI_NEGATIVE,
                             "there was nothing to erase: no %s \"" STR_FMT "\" is on record",
                             args->value[SESSION] ? "session" : "session of the subject",

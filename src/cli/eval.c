@@ -58,12 +58,12 @@ static void eval_on_progress(void *ctx, const struct incident_progress *p)
     progress_note(&w->progress, (str){note, (size_t)n});
 }
 
-static const char *mode_name(enum incident_tri t)
+static const char *eval_mode_name(enum incident_tri t)
 {
     return t == INCIDENT_ON ? " +r" : t == INCIDENT_OFF ? " -r" : "";
 }
 
-static void print_head(const struct work *w)
+static void eval_print_head(const struct work *w)
 {
     if (w->args->value[JSON])
         return;
@@ -115,12 +115,12 @@ static void eval_print_row(const struct work *w, const struct eval_row *r)
     cli_flush(w->cli);
 }
 
-static void print_result(struct work *w, const struct eval_result *r)
+static void eval_print_result(struct work *w, const struct eval_result *r)
 {
     static const char *const ends[] = {"completed", "error", "cancelled", "left", "waiting"};
     str name = arena_join(&w->arena,
                           str_slice(r->of->name, 0, NAME_WIDTH - 4),
-                          str_c(mode_name(r->reasoning)),
+                          str_c(eval_mode_name(r->reasoning)),
                           STR(""));
 
     assert((size_t)r->report.end < COUNT_OF(ends));
@@ -141,8 +141,8 @@ static void print_result(struct work *w, const struct eval_result *r)
             CLI_OK, STR_FMT ": " STR_FMT, STR_ARG(r->of->name), STR_ARG(r->report.error));
 }
 
-static void print_total(const struct work *w, const char *name, const struct eval_result *list,
-                        size_t n)
+static void eval_print_total(const struct work *w, const char *name, const struct eval_result *list,
+                             size_t n)
 {
     struct eval_total t;
 
@@ -170,7 +170,7 @@ static bool eval_put(struct work *w, str name, str text, struct err *e)
     return file_write_atomic(path.p, text, 0644, e);
 }
 
-static bool write_files(struct work *w, bool ab, struct err *e)
+static bool eval_write_files(struct work *w, bool ab, struct err *e)
 {
     struct buf out;
     bool ok;
@@ -202,7 +202,7 @@ static bool write_files(struct work *w, bool ab, struct err *e)
 
 /* ---- running ---- */
 
-static bool run_all(struct work *w, enum incident_tri reasoning)
+static bool eval_run_all(struct work *w, enum incident_tri reasoning)
 {
     for (size_t i = 0; i < w->case_count; i++) {
         struct eval_result *r = &w->results[w->result_count];
@@ -214,7 +214,7 @@ static bool run_all(struct work *w, enum incident_tri reasoning)
         progress_set(&w->progress, w->result_count);
         eval_run(&w->options, &w->cases[i], reasoning, &w->arena, r);
         w->result_count++;
-        print_result(w, r);
+        eval_print_result(w, r);
     }
     return true;
 }
@@ -233,16 +233,16 @@ static int eval_finish(struct work *w, bool ab)
         buf_add_c(&out, '\n');
         cli_put_json(w->cli, buf_str(&out));
     } else if (ab) {
-        print_total(w, "all, without reasoning", w->results, half);
-        print_total(w, "all, with reasoning", w->results + half, half);
+        eval_print_total(w, "all, without reasoning", w->results, half);
+        eval_print_total(w, "all, with reasoning", w->results + half, half);
         eval_markdown(w->results, w->result_count, true, &out);
         file_out_add(&w->cli->out, STR("\n"));
         cli_put_text(w->cli, buf_str(&out));
     } else {
-        print_total(w, "all", w->results, w->result_count);
+        eval_print_total(w, "all", w->results, w->result_count);
     }
     buf_release(&out);
-    if (!write_files(w, ab, &e))
+    if (!eval_write_files(w, ab, &e))
         return cli_fail(&e);
     eval_sum(ab ? w->results + half : w->results, ab ? half : w->result_count, &t);
     if (t.score >= w->min)
@@ -250,7 +250,7 @@ static int eval_finish(struct work *w, bool ab)
     return cli_complain(CLI_NEGATIVE, "the score is %.2f, below %.2f", t.score, w->min);
 }
 
-static int run_cases(struct work *w)
+static int eval_run_cases(struct work *w)
 {
     const char *mode = w->args->value[REASONING];
     bool ab = mode && strcmp(mode, "ab") == 0;
@@ -258,15 +258,15 @@ static int run_cases(struct work *w)
 
     w->all = ab ? 2 * w->case_count : w->case_count;
     w->results = arena_zero(&w->arena, w->all + 1, sizeof *w->results);
-    print_head(w);
+    eval_print_head(w);
     w->progress = progress_begin("eval", "cases", w->all);
     if (ab)
-        ok = run_all(w, INCIDENT_OFF) && run_all(w, INCIDENT_ON);
+        ok = eval_run_all(w, INCIDENT_OFF) && eval_run_all(w, INCIDENT_ON);
     else
-        ok = run_all(w,
-                     !mode                     ? INCIDENT_AS_CONFIGURED
-                     : strcmp(mode, "on") == 0 ? INCIDENT_ON
-                                               : INCIDENT_OFF);
+        ok = eval_run_all(w,
+                          !mode                     ? INCIDENT_AS_CONFIGURED
+                          : strcmp(mode, "on") == 0 ? INCIDENT_ON
+                                                    : INCIDENT_OFF);
     progress_end(&w->progress);
     return ok ? eval_finish(w, ab) : cli_complain(CLI_SIGINT, "interrupted");
 }
@@ -283,7 +283,7 @@ static enum incident_strategy eval_strategy_of(const char *name)
     return INCIDENT_BY_AGENT;
 }
 
-static bool load_setup(struct work *w, struct err *e)
+static bool eval_load_setup(struct work *w, struct err *e)
 {
     const struct config_incidents *c = &w->local.host.gateway->setup->config->incidents;
 
@@ -294,7 +294,7 @@ static bool load_setup(struct work *w, struct err *e)
 }
 
 /* A version can be evaluated before it is approved. */
-static bool load_prompt(struct work *w, struct err *e)
+static bool eval_load_prompt(struct work *w, struct err *e)
 {
     const char *id = w->args->value[PROMPT];
     struct registry *r = NULL;
@@ -314,7 +314,7 @@ static bool load_prompt(struct work *w, struct err *e)
     return ok;
 }
 
-static bool read_min(const char *text, double *out)
+static bool eval_read_min(const char *text, double *out)
 {
     char *end;
 
@@ -349,14 +349,14 @@ static int eval_begin(struct work *w)
                                        .session = STR(""),
                                        .on_progress = eval_on_progress,
                                        .ctx = w};
-    if (!load_setup(w, &e)) {
+    if (!eval_load_setup(w, &e)) {
         (void)cli_complain(code, "%s", e.text);
-    } else if (!load_prompt(w, &e)) {
+    } else if (!eval_load_prompt(w, &e)) {
         code = cli_fail(&e);
     } else {
         w->options.setup = w->setup;
         w->options.any = w->any;
-        code = run_cases(w);
+        code = eval_run_cases(w);
     }
     incident_setup_free(w->setup);
     incident_setup_free(w->any);
@@ -372,7 +372,7 @@ static int cli_eval_run(struct cli *cli, const struct cli_args *args)
     progress_enable();
     if (args->word_count != 1)
         return cli_complain(CLI_USAGE, "eval needs one folder: of cases, or a case");
-    if (!read_min(args->value[MIN], &w.min))
+    if (!eval_read_min(args->value[MIN], &w.min))
         return cli_complain(CLI_USAGE, "--min is a number from 0 to 1");
     arena_init(&w.arena, ARENA_MAX);
     code = eval_begin(&w);

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 /* The allowed values of an option, in as many lines as needed. */
-static void write_choices(struct cli *cli, const char *choices)
+static void cli_write_choices(struct cli *cli, const char *choices)
 {
     size_t column = 34;
 
@@ -25,7 +25,7 @@ static void write_choices(struct cli *cli, const char *choices)
     file_out_add(&cli->out, STR("\n"));
 }
 
-static void option_line(struct cli *cli, const struct cli_option *o)
+static void cli_option_line(struct cli *cli, const struct cli_option *o)
 {
     char left[64];
 
@@ -41,7 +41,7 @@ static void option_line(struct cli *cli, const struct cli_option *o)
              o->value ? o->value : "");
     file_out_printf(&cli->out, "  %-24s %s\n", left, o->help);
     if (o->choices)
-        write_choices(cli, o->choices);
+        cli_write_choices(cli, o->choices);
 }
 
 static void help_put_word(struct cli *cli, str word, bool *code)
@@ -108,9 +108,9 @@ void cli_usage(struct cli *cli, const struct cli_command *c, bool full)
     }
     help_write_title(cli, "Options");
     for (size_t i = 0; i < c->option_count; i++)
-        option_line(cli, &c->options[i]);
+        cli_option_line(cli, &c->options[i]);
     for (size_t i = 0; (o = cli_common_option(i)); i++)
-        option_line(cli, o);
+        cli_option_line(cli, o);
     if (!full)
         file_out_printf(&cli->out, "\n`rationale %s --help` has examples.\n", c->name);
 }

@@ -45,7 +45,7 @@ struct work {
 /* ---- Ctrl-C ---- */
 
 /* The first signal leaves the run as it is; the second ends the command at once. */
-static void *wait_signals(void *arg)
+static void *investigate_wait_signals(void *arg)
 {
     struct work *w = arg;
     struct timespec t = {0, 50000000};
@@ -93,7 +93,7 @@ static void investigate_put_line(struct file_out *out, const char *name, str tex
     file_out_add(out, front.n < str_trim(text).n ? STR("...\n") : STR("\n"));
 }
 
-static void keep_decision(struct work *w, const struct incident_step *s)
+static void investigate_keep_decision(struct work *w, const struct incident_step *s)
 {
     const struct {
         const char *name;
@@ -123,7 +123,7 @@ static void investigate_on_step(void *ctx, const struct incident_step *s)
     struct work *w = ctx;
     struct file_out out;
 
-    keep_decision(w, s);
+    investigate_keep_decision(w, s);
     if (w->args->value[JSON])
         return;
     file_out_init(&out, STDERR_FILENO);
@@ -176,7 +176,7 @@ static const char *investigate_type_at(const struct incident_setup *s, size_t in
     return incident_alert_types(s)[index];
 }
 
-static bool check_type(struct work *w, str type, struct err *e)
+static bool investigate_check_type(struct work *w, str type, struct err *e)
 {
     const char *const *servers;
     str agent, all = STR("");
@@ -223,7 +223,7 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
     if (reasoning)
         o->reasoning = strcmp(reasoning, "on") == 0 ? INCIDENT_ON : INCIDENT_OFF;
     return investigate_alert(w->args->words[0], &w->arena, &o->alert, &w->facts, e) &&
-           investigate_read_runbook(w, o, e) && check_type(w, o->alert.alert_type, e);
+           investigate_read_runbook(w, o, e) && investigate_check_type(w, o->alert.alert_type, e);
 }
 
 /* ---- one run ---- */
@@ -237,7 +237,7 @@ struct ran {
 
 /* Marks the run as left, so that a daemon on this store does not resume it like an interrupted
  * one. */
-static void mark_left(struct work *w, str run)
+static void investigate_mark_left(struct work *w, str run)
 {
     struct agent_row row;
     struct err e;
@@ -248,7 +248,7 @@ static void mark_left(struct work *w, str run)
     (void)!agent_log_run_put(w->local.host.log, &row, &e);
 }
 
-static str pending_of(struct work *w, str run)
+static str investigate_pending_of(struct work *w, str run)
 {
     struct buf out;
     struct err e;
@@ -261,7 +261,8 @@ static str pending_of(struct work *w, str run)
     return list;
 }
 
-static bool run_one(struct work *w, struct incident_options *o, struct ran *out, struct err *e)
+static bool investigate_run_one(struct work *w, struct incident_options *o, struct ran *out,
+                                struct err *e)
 {
     assert(w->setup && o->run.n > 0);
     o->host = &w->local.host;
@@ -275,13 +276,14 @@ static bool run_one(struct work *w, struct incident_options *o, struct ran *out,
     if (!incident_run(o, &w->arena, &out->report, e))
         return false;
     if (out->report.end == INCIDENT_LEFT)
-        mark_left(w, o->run);
+        investigate_mark_left(w, o->run);
     out->decisions = arena_join(&w->arena, STR("["), buf_str(&w->decisions), STR("]"));
-    out->pending = out->report.end == INCIDENT_WAITING ? pending_of(w, o->run) : STR("[]");
+    out->pending =
+        out->report.end == INCIDENT_WAITING ? investigate_pending_of(w, o->run) : STR("[]");
     return true;
 }
 
-static int exit_code(const struct incident_report *r)
+static int investigate_exit_code(const struct incident_report *r)
 {
     switch (r->end) {
     case INCIDENT_COMPLETED:
@@ -299,7 +301,7 @@ static int exit_code(const struct incident_report *r)
     }
 }
 
-static void write_json(struct json_out *o, const struct ran *r)
+static void investigate_write_json(struct json_out *o, const struct ran *r)
 {
     static const char *const ends[] = {"completed", "failed", "cancelled", "left", "waiting"};
     const struct incident_report *x = &r->report;
@@ -352,7 +354,7 @@ static void investigate_print_json(struct work *w, const struct ran *runs, size_
     if (n > 1)
         json_out_array(&o);
     for (size_t i = 0; i < n; i++)
-        write_json(&o, &runs[i]);
+        investigate_write_json(&o, &runs[i]);
     if (n > 1)
         json_out_end(&o);
     buf_add_c(&out, '\n');
@@ -396,7 +398,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
 
     if (!w->args->value[JSON])
         (void)fprintf(stderr, "run " STR_FMT "\n", STR_ARG(o->run));
-    if (!run_one(w, o, &r, &e))
+    if (!investigate_run_one(w, o, &r, &e))
         return cli_fail(&e);
     if (w->args->value[JSON])
         investigate_print_json(w, &r, 1);
@@ -408,7 +410,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
         investigate_print_waiting(w, &r);
     else
         cli_put_text(w->cli, r.report.markdown);
-    return exit_code(&r.report);
+    return investigate_exit_code(&r.report);
 }
 
 /* ---- with reasoning and without ---- */
@@ -419,7 +421,7 @@ static void investigate_print_row(struct work *w, const char *name, int digits, 
     file_out_printf(&w->cli->out, "| %s | %.*f | %.*f |\n", name, digits, on, digits, off);
 }
 
-static void print_comparison(struct work *w, const struct ran r[2])
+static void investigate_print_comparison(struct work *w, const struct ran r[2])
 {
     static const char *const ends[] = {"completed", "failed", "cancelled", "left", "waiting"};
     const struct incident_report *on = &r[0].report, *off = &r[1].report;
@@ -474,7 +476,7 @@ static int investigate_both(struct work *w, const struct incident_options *o)
         if (!w->args->value[JSON])
             (void)fprintf(
                 stderr, "run " STR_FMT ": reasoning %s\n", STR_ARG(one.run), i ? "off" : "on");
-        if (!run_one(w, &one, &r[i], &e))
+        if (!investigate_run_one(w, &one, &r[i], &e))
             return cli_fail(&e);
         if (r[i].report.end == INCIDENT_LEFT)
             return CLI_SIGINT;
@@ -486,13 +488,14 @@ static int investigate_both(struct work *w, const struct incident_options *o)
     if (w->args->value[JSON])
         investigate_print_json(w, r, 2);
     else
-        print_comparison(w, r);
-    return exit_code(&r[0].report) ? exit_code(&r[0].report) : exit_code(&r[1].report);
+        investigate_print_comparison(w, r);
+    return investigate_exit_code(&r[0].report) ? investigate_exit_code(&r[0].report)
+                                               : investigate_exit_code(&r[1].report);
 }
 
 /* ---- the command ---- */
 
-static bool open_setup(struct work *w, struct err *e)
+static bool investigate_open_setup(struct work *w, struct err *e)
 {
     const struct config_incidents *c = &w->local.host.gateway->setup->config->incidents;
 
@@ -507,7 +510,7 @@ static int investigate_work(struct work *w)
     struct incident_options o;
     struct err e;
 
-    if (!open_setup(w, &e))
+    if (!investigate_open_setup(w, &e))
         return cli_fail_config(&e);
     if (!investigate_gather(w, &o, &e))
         return cli_fail(&e);
@@ -534,7 +537,7 @@ static int investigate_run(struct cli *cli, const struct cli_args *args)
         return cli_fail_open(&e, "a daemon investigates, too: send it the alert (POST /alerts)");
     arena_init(&w.arena, ARENA_MAX);
     buf_init(&w.decisions, ARENA_MAX);
-    w.watching = pthread_create(&w.watcher, NULL, wait_signals, &w) == 0;
+    w.watching = pthread_create(&w.watcher, NULL, investigate_wait_signals, &w) == 0;
     code = investigate_work(&w);
     atomic_store(&w.ended, true);
     if (w.watching)

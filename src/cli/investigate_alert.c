@@ -17,7 +17,8 @@ struct reading {
 
 static const char *const fact_members[] = {"expected_facts", "expected_output"};
 
-static void take_facts(struct reading *r, const struct json *doc, const struct json_node *list)
+static void investigate_take_facts(struct reading *r, const struct json *doc,
+                                   const struct json_node *list)
 {
     assert(r->facts->n == 0);
     r->facts->at = arena_zero(r->arena, json_count(doc, list) + 1, sizeof *r->facts->at);
@@ -27,7 +28,7 @@ static void take_facts(struct reading *r, const struct json *doc, const struct j
 }
 
 /* The facts of a good report are in ALERT.facts.json, or in the alert itself. */
-static void read_facts(struct reading *r, const char *path, const struct json *alert)
+static void investigate_read_facts(struct reading *r, const char *path, const struct json *alert)
 {
     str stem = str_c(path);
     struct json doc;
@@ -38,13 +39,14 @@ static void read_facts(struct reading *r, const char *path, const struct json *a
     beside = arena_join(r->arena, stem, STR(".facts.json"), STR(""));
     json_init(&doc);
     if (file_read(r->arena, beside.p, FACTS_MAX, &text, &e) && json_parse(&doc, text, &e))
-        take_facts(r, &doc, json_root(&doc));
+        investigate_take_facts(r, &doc, json_root(&doc));
     json_release(&doc);
     for (size_t i = 0; i < COUNT_OF(fact_members) && !r->facts->n; i++)
-        take_facts(r, alert, json_find(alert, json_root(alert), str_c(fact_members[i])));
+        investigate_take_facts(
+            r, alert, json_find(alert, json_root(alert), str_c(fact_members[i])));
 }
 
-static bool first_fault(const struct alert_faults *faults, struct err *e)
+static bool investigate_first_fault(const struct alert_faults *faults, struct err *e)
 {
     assert(faults->n > 0);
     return err_set(e,
@@ -63,9 +65,10 @@ static bool investigate_alert_take_alert(struct reading *r, const struct json *d
     struct webhook hook;
 
     if (!webhook_source(doc))
-        return alert_read(doc, json_root(doc), 0, r->arena, out, faults) || first_fault(faults, e);
+        return alert_read(doc, json_root(doc), 0, r->arena, out, faults) ||
+               investigate_first_fault(faults, e);
     if (!webhook_read(doc, 0, r->arena, &hook, faults))
-        return first_fault(faults, e);
+        return investigate_first_fault(faults, e);
     first = webhook_first_firing(&hook);
     if (!first)
         return err_set(e, ERR_INPUT, "no alert of the webhook fires any more");
@@ -73,13 +76,14 @@ static bool investigate_alert_take_alert(struct reading *r, const struct json *d
     return true;
 }
 
-static bool parse_again(struct reading *r, struct json *doc, struct buf *with, struct err *e)
+static bool investigate_parse_again(struct reading *r, struct json *doc, struct buf *with,
+                                    struct err *e)
 {
     return json_parse(doc, arena_dup(r->arena, buf_str(with)), e);
 }
 
 /* The model must not see the facts, and an alert needs no runbook here. */
-static bool trim_alert(struct reading *r, struct json *doc, bool *named, struct err *e)
+static bool investigate_trim_alert(struct reading *r, struct json *doc, bool *named, struct err *e)
 {
     const struct json_node *v;
     struct buf with;
@@ -92,14 +96,14 @@ static bool trim_alert(struct reading *r, struct json *doc, bool *named, struct 
     for (size_t i = 0; ok && i < COUNT_OF(fact_members); i++) {
         buf_reset(&with);
         json_splice_remove(doc, json_root(doc), str_c(fact_members[i]), &with);
-        ok = parse_again(r, doc, &with, e);
+        ok = investigate_parse_again(r, doc, &with, e);
     }
     v = json_find(doc, json_root(doc), STR("runbook"));
     *named = ok && v && v->kind != JSON_NULL && !json_is(doc, v, STR(""));
     if (ok && !*named) {
         buf_reset(&with);
         json_splice_set(doc, json_root(doc), STR("runbook"), STR("\"none\""), &with);
-        ok = parse_again(r, doc, &with, e);
+        ok = investigate_parse_again(r, doc, &with, e);
     }
     buf_release(&with);
     return ok;
@@ -119,8 +123,9 @@ bool investigate_alert(const char *path, struct arena *a, struct incident_alert 
     ok = file_read(a, path, FILE_MAX, &text, e) &&
          (json_parse(&doc, text, e) || err_prefix(e, "%s: ", path));
     if (ok)
-        read_facts(&r, path, &doc);
-    ok = ok && trim_alert(&r, &doc, &named, e) && investigate_alert_take_alert(&r, &doc, &alert, e);
+        investigate_read_facts(&r, path, &doc);
+    ok = ok && investigate_trim_alert(&r, &doc, &named, e) &&
+         investigate_alert_take_alert(&r, &doc, &alert, e);
     if (ok)
         *to = (struct incident_alert){.id = STR(""),
                                       .alert_type = alert.alert_type,

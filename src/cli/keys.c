@@ -115,7 +115,7 @@ static void keys_add_entry(struct buf *b, const struct cli_args *args, str diges
 }
 
 /* Checks the entry with the parser of the configuration, which must accept it. */
-static bool check_entry(str entry, struct err *e)
+static bool keys_check_entry(str entry, struct err *e)
 {
     struct config *c;
     struct buf yaml;
@@ -133,7 +133,7 @@ static bool check_entry(str entry, struct err *e)
 }
 
 /* One member per line, as people write it. */
-static void put_entry(struct cli *cli, str entry)
+static void keys_put_entry(struct cli *cli, str entry)
 {
     struct json doc;
     struct err e;
@@ -170,7 +170,7 @@ static int keys_print_new_key(struct cli *cli, const struct cli_args *args)
     sha256_of(str_c(key), digest);
     buf_init(&entry, OUT_MAX / 2);
     keys_add_entry(&entry, args, sha256_hex(digest, hex));
-    if (!check_entry(buf_str(&entry), &e)) {
+    if (!keys_check_entry(buf_str(&entry), &e)) {
         const char *words = strstr(e.text, "keys.0");
 
         code = cli_complain(CLI_USAGE, "%s", words ? words + strlen("keys.0.") : e.text);
@@ -183,7 +183,7 @@ static int keys_print_new_key(struct cli *cli, const struct cli_args *args)
                         "%s\n\n# The key above is shown only now. Under keys: in the "
                         "configuration goes:\n",
                         key);
-        put_entry(cli, buf_str(&entry));
+        keys_put_entry(cli, buf_str(&entry));
     }
     secret_wipe(key, sizeof key);
     buf_release(&entry);

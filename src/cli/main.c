@@ -48,7 +48,7 @@ const char *cli_command_name(size_t index)
     return c ? c->name : NULL;
 }
 
-static const char *own_option(size_t index)
+static const char *cli_own_option(size_t index)
 {
     static const char *const names[] = {"--help", "--version", NULL};
 
@@ -60,14 +60,15 @@ static int main_unknown(str name)
 {
     bool is_option = name.n > 0 && name.p[0] == '-';
 
-    return cli_complain(
-        CLI_USAGE,
-        "no %s \"%s\"%s%s",
-        is_option ? "option" : "command",
-        name.p,
-        is_option ? " before a command" : "",
-        cli_guess(name, is_option ? own_option : cli_command_name, "`rationale --help` lists them")
-            .text);
+    return cli_complain(CLI_USAGE,
+                        "no %s \"%s\"%s%s",
+                        is_option ? "option" : "command",
+                        name.p,
+                        is_option ? " before a command" : "",
+                        cli_guess(name,
+                                  is_option ? cli_own_option : cli_command_name,
+                                  "`rationale --help` lists them")
+                            .text);
 }
 
 /* Runs the command of the line; its results are in cli->out, not all of them written yet. */

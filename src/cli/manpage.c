@@ -13,7 +13,7 @@ static const struct cli_option options[] = {
 };
 
 /* Text in roff: escapes hyphens, and control characters at the start of a line. */
-static void roff_part(struct cli *cli, str text)
+static void manpage_roff_part(struct cli *cli, str text)
 {
     bool line_start = true;
 
@@ -34,7 +34,7 @@ static void roff_part(struct cli *cli, str text)
 
 static void manpage_write_roff(struct cli *cli, const char *text)
 {
-    roff_part(cli, str_c(text));
+    manpage_roff_part(cli, str_c(text));
 }
 
 static void manpage_head(struct cli *cli, const char *name, const char *summary)
@@ -67,7 +67,7 @@ static void manpage_write_paragraphs(struct cli *cli, const char *text)
             file_out_add(&cli->out, STR("\n")), column = 0;
         else if (column > 0)
             file_out_add(&cli->out, STR(" ")), column++;
-        roff_part(cli, (str){text, n});
+        manpage_roff_part(cli, (str){text, n});
         column += n;
         text += n;
         if (text[0] == '\n' && text[1] == '\n') {
@@ -98,7 +98,7 @@ static void manpage_write_option(struct cli *cli, const struct cli_option *o)
         manpage_write_paragraphs(cli, o->choices);
 }
 
-static void command_page(struct cli *cli, const struct cli_command *c)
+static void manpage_command_page(struct cli *cli, const struct cli_command *c)
 {
     const struct cli_option *o;
     char name[64];
@@ -122,7 +122,7 @@ static void command_page(struct cli *cli, const struct cli_command *c)
                      ".SH SEE ALSO\n.BR rationale (1)\n"));
 }
 
-static void main_page(struct cli *cli)
+static void manpage_main_page(struct cli *cli)
 {
     const struct cli_row *r;
 
@@ -164,9 +164,9 @@ static int manpage_run(struct cli *cli, const struct cli_args *args)
     if (args->value[MARKDOWN])
         cli_reference(cli);
     else if (args->word_count == 0)
-        main_page(cli);
+        manpage_main_page(cli);
     else
-        command_page(cli, cli_command_find(str_c(args->words[0])));
+        manpage_command_page(cli, cli_command_find(str_c(args->words[0])));
     return CLI_OK;
 }
 

@@ -61,7 +61,8 @@ static bool mcp_client_authorize_user(void *ctx, str url, struct buf *out, struc
 
 /* ---- arguments ---- */
 
-static void put_sample(const struct json *doc, const struct json_node *schema, struct json_out *o)
+static void mcp_put_sample(const struct json *doc, const struct json_node *schema,
+                           struct json_out *o)
 {
     const struct json_node *type = json_find(doc, schema, STR("type"));
 
@@ -80,7 +81,7 @@ static void put_sample(const struct json *doc, const struct json_node *schema, s
 }
 
 /* Fills in each required argument with some value of the right type. */
-static str sample_arguments(struct suite *s, str schema)
+static str mcp_sample_arguments(struct suite *s, str schema)
 {
     const struct json_node *root, *required, *properties;
     struct json doc;
@@ -103,7 +104,7 @@ static str sample_arguments(struct suite *s, str schema)
             if (!json_text(&doc, v, &s->arena, &name))
                 continue;
             json_out_key(&o, name);
-            put_sample(&doc, json_find(&doc, properties, name), &o);
+            mcp_put_sample(&doc, json_find(&doc, properties, name), &o);
         }
     }
     json_out_end(&o);
@@ -124,7 +125,7 @@ static bool mcp_client_call_tool(struct suite *s, str tool, str arguments)
 }
 
 /* The calls that the suite lists for the scenario, if it does. */
-static bool call_wanted(struct suite *s, bool *some)
+static bool mcp_call_wanted(struct suite *s, bool *some)
 {
     const struct json *doc = &s->context;
     const struct json_node *calls = json_find(doc, json_root(doc), STR("toolCalls"));
@@ -141,17 +142,17 @@ static bool call_wanted(struct suite *s, bool *some)
     return true;
 }
 
-static bool call_each(struct suite *s, const struct mcp_tools *tools)
+static bool mcp_call_each(struct suite *s, const struct mcp_tools *tools)
 {
     for (size_t i = 0; i < tools->n; i++)
         if (!mcp_client_call_tool(
-                s, tools->at[i].name, sample_arguments(s, tools->at[i].input_schema)))
+                s, tools->at[i].name, mcp_sample_arguments(s, tools->at[i].input_schema)))
             return false;
     return true;
 }
 
 /* Passes the schema of one tool to another tool: nothing of it may be lost on the way. */
-static bool echo_schema(struct suite *s, const struct mcp_tools *tools)
+static bool mcp_echo_schema(struct suite *s, const struct mcp_tools *tools)
 {
     for (size_t i = 0; i < tools->n; i++)
         if (str_eq(tools->at[i].name, STR("json_schema_2020_12_tool")))
@@ -163,7 +164,7 @@ static bool echo_schema(struct suite *s, const struct mcp_tools *tools)
 }
 
 /* Requests a list, and then its first element. */
-static bool list_and_get(struct suite *s, str list, str array, str get, str key)
+static bool mcp_list_and_get(struct suite *s, str list, str array, str get, str key)
 {
     const struct json_node *first;
     struct json doc;
@@ -207,14 +208,15 @@ static bool mcp_client_play(struct suite *s)
     if (str_eq(s->scenario, STR("json-schema-ref-no-deref")))
         return true;
     if (str_eq(s->scenario, STR("json-schema-2020-12-preservation")))
-        return echo_schema(s, &tools);
-    if (!call_wanted(s, &some) || (!some && !call_each(s, &tools)))
+        return mcp_echo_schema(s, &tools);
+    if (!mcp_call_wanted(s, &some) || (!some && !mcp_call_each(s, &tools)))
         return false;
     if (!str_eq(s->scenario, STR("http-standard-headers")))
         return true;
-    return list_and_get(
+    return mcp_list_and_get(
                s, STR("resources/list"), STR("resources"), STR("resources/read"), STR("uri")) &&
-           list_and_get(s, STR("prompts/list"), STR("prompts"), STR("prompts/get"), STR("name"));
+           mcp_list_and_get(
+               s, STR("prompts/list"), STR("prompts"), STR("prompts/get"), STR("name"));
 }
 
 static bool mcp_client_run(struct suite *s, const char *url)

@@ -233,7 +233,8 @@ static void mcp_conformance_write_answer(const struct mcp_ask *ask, const struct
     mcp_answer_text(answer, arena_join(ask->arena, str_c(q->say), said, STR("")));
 }
 
-static void ask_question(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_ask_question(void *ctx, const struct mcp_ask *ask,
+                                     struct mcp_answer *answer)
 {
     str name = tool_name(ask);
     const struct question *q = questions;
@@ -259,7 +260,7 @@ static void ask_question(void *ctx, const struct mcp_ask *ask, struct mcp_answer
         mcp_answer_state(answer, str_c(q->state));
 }
 
-static void ask_rounds(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_ask_rounds(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     static const struct {
         const char *state, *key, *params;
@@ -285,7 +286,8 @@ static void ask_rounds(void *ctx, const struct mcp_ask *ask, struct mcp_answer *
     mcp_answer_state(answer, first ? STR("round 2") : STR("round 1"));
 }
 
-static void ask_by_capability(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_ask_by_capability(void *ctx, const struct mcp_ask *ask,
+                                          struct mcp_answer *answer)
 {
     (void)ctx;
     if (json_count(ask->doc, ask->inputs)) {
@@ -305,7 +307,8 @@ static void ask_by_capability(void *ctx, const struct mcp_ask *ask, struct mcp_a
 
 /* ---- resources and prompts ---- */
 
-static void read_resource(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_read_resource(void *ctx, const struct mcp_ask *ask,
+                                      struct mcp_answer *answer)
 {
     static const struct {
         const char *uri, *json;
@@ -401,7 +404,7 @@ static void conformance_answer_embedded(void *ctx, const struct mcp_ask *ask,
     mcp_answer_item(answer, STR(MESSAGE(TEXT("Please process the embedded resource above."))));
 }
 
-static void ask_prompt(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_ask_prompt(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     const struct json_node *said = json_find(ask->doc, ask->inputs, STR("user_context"));
 
@@ -467,21 +470,27 @@ static const struct mcp_tool tools[] = {
     {.name = "test_sampling",
      .description = "Asks the client's model",
      .input = ONE_TEXT("prompt"),
-     .run = ask_question},
+     .run = conformance_ask_question},
     {.name = "test_elicitation",
      .description = "Asks the user",
      .input = ONE_TEXT("message"),
-     .run = ask_question},
-    TOOL("test_elicitation_sep1034_defaults", "Asks the user, with defaults", ask_question),
-    TOOL("test_elicitation_sep1330_enums", "Asks the user to choose", ask_question),
-    TOOL("test_input_required_result_elicitation", "Asks the user for a name", ask_question),
-    TOOL("test_input_required_result_sampling", "Asks the client's model", ask_question),
-    TOOL("test_input_required_result_list_roots", "Asks for the roots", ask_question),
-    TOOL("test_input_required_result_request_state", "Keeps a state", ask_question),
-    TOOL("test_input_required_result_tampered_state", "Keeps a signed state", ask_question),
-    TOOL("test_input_required_result_multiple_inputs", "Asks three things", ask_question),
-    TOOL("test_input_required_result_multi_round", "Asks twice", ask_rounds),
-    TOOL("test_input_required_result_capabilities", "Asks what it may", ask_by_capability),
+     .run = conformance_ask_question},
+    TOOL("test_elicitation_sep1034_defaults", "Asks the user, with defaults",
+         conformance_ask_question),
+    TOOL("test_elicitation_sep1330_enums", "Asks the user to choose", conformance_ask_question),
+    TOOL("test_input_required_result_elicitation", "Asks the user for a name",
+         conformance_ask_question),
+    TOOL("test_input_required_result_sampling", "Asks the client's model",
+         conformance_ask_question),
+    TOOL("test_input_required_result_list_roots", "Asks for the roots", conformance_ask_question),
+    TOOL("test_input_required_result_request_state", "Keeps a state", conformance_ask_question),
+    TOOL("test_input_required_result_tampered_state", "Keeps a signed state",
+         conformance_ask_question),
+    TOOL("test_input_required_result_multiple_inputs", "Asks three things",
+         conformance_ask_question),
+    TOOL("test_input_required_result_multi_round", "Asks twice", conformance_ask_rounds),
+    TOOL("test_input_required_result_capabilities", "Asks what it may",
+         conformance_ask_by_capability),
     {.name = "json_schema_2020_12_tool",
      .description = "Has a schema with much of JSON Schema 2020-12",
      .input = SCHEMA_2020,
@@ -495,20 +504,30 @@ static const struct mcp_tool tools[] = {
 };
 
 static const struct mcp_resource resources[] = {
-    {"test://static-text", "static-text", "Static Text", "A text", "text/plain", read_resource},
+    {"test://static-text",
+     "static-text",
+     "Static Text",
+     "A text",
+     "text/plain",
+     conformance_read_resource},
     {"test://static-binary",
      "static-binary",
      "Static Binary",
      "A pixel",
      "image/png",
-     read_resource},
-    {"test://watched-resource", "watched", "Watched", "A text", "text/plain", read_resource},
+     conformance_read_resource},
+    {"test://watched-resource",
+     "watched",
+     "Watched",
+     "A text",
+     "text/plain",
+     conformance_read_resource},
     {"test://template/{id}/data",
      "template",
      "Template",
      "Data by id",
      "application/json",
-     read_resource},
+     conformance_read_resource},
 };
 
 static const struct mcp_prompt prompts[] = {
@@ -530,7 +549,11 @@ static const struct mcp_prompt prompts[] = {
      "A prompt with an image in it",
      NULL,
      conformance_answer_prompt},
-    {"test_input_required_result_prompt", "Asks", "A prompt that asks the user", NULL, ask_prompt},
+    {"test_input_required_result_prompt",
+     "Asks",
+     "A prompt that asks the user",
+     NULL,
+     conformance_ask_prompt},
 };
 
 const struct mcp_set cli_mcp_conformance = {

@@ -19,7 +19,7 @@
 #define WHY_LIMIT 5
 #define SETTLE_MS 30000 /* the longest wait for calls that were acknowledged before */
 
-static struct query_asker asker_of(const struct cli_mcp_record *r, const struct mcp_ask *ask)
+static struct query_asker cli_asker_of(const struct cli_mcp_record *r, const struct mcp_ask *ask)
 {
     const struct config_key *key = ask->who;
     bool operator_asks = !key || key->role == CONFIG_OPERATOR;
@@ -34,8 +34,8 @@ static struct query_asker asker_of(const struct cli_mcp_record *r, const struct 
 
 /* An unused reader, or a new one, once the tables have every call that was acknowledged before.
  * The answer begins with a note if they cannot have them. */
-static bool take_reader(struct cli_mcp_record *r, struct mcp_answer *answer, struct reader **out,
-                        struct err *e)
+static bool cli_take_reader(struct cli_mcp_record *r, struct mcp_answer *answer,
+                            struct reader **out, struct err *e)
 {
     enum daemon_settled settled = daemon_settle(r->config, SETTLE_MS);
     char journal[FILE_PATH_MAX];
@@ -60,7 +60,7 @@ static bool take_reader(struct cli_mcp_record *r, struct mcp_answer *answer, str
     return true;
 }
 
-static void give_reader(struct cli_mcp_record *r, struct reader *reader)
+static void cli_give_reader(struct cli_mcp_record *r, struct reader *reader)
 {
     assert(r->idle_count <= COUNT_OF(r->idle));
     pthread_mutex_lock(&r->lock);
@@ -97,7 +97,7 @@ static void mcp_record_give(struct mcp_answer *answer, bool ok, const struct buf
 static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(r, ask);
+    struct query_asker asker = cli_asker_of(r, ask);
     struct reader *reader;
     struct query_filter f = query_filter_none;
     struct query_page page = {.limit = mcp_record_limit_of(ask, LIMIT_USUAL),
@@ -113,16 +113,17 @@ static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_an
     f.model = mcp_record_text_of(ask, "model");
     f.tool = mcp_record_text_of(ask, "tool");
     buf_init(&out, ANSWER_MAX);
-    ok =
-        take_reader(r, answer, &reader, &e) && query_decisions(reader, &asker, &f, &page, &out, &e);
-    give_reader(r, reader);
+    ok = cli_take_reader(r, answer, &reader, &e) &&
+         query_decisions(reader, &asker, &f, &page, &out, &e);
+    cli_give_reader(r, reader);
     mcp_record_give(answer, ok, &out, &e);
     buf_release(&out);
 }
 
 /* Appends the reasoning of the newest call among the decisions. */
-static bool add_thoughts(struct reader *reader, const struct query_asker *asker,
-                         const struct mcp_ask *ask, str decisions, struct buf *out, struct err *e)
+static bool cli_add_thoughts(struct reader *reader, const struct query_asker *asker,
+                             const struct mcp_ask *ask, str decisions, struct buf *out,
+                             struct err *e)
 {
     const struct json_node *list, *first;
     struct json doc;
@@ -153,7 +154,7 @@ static bool add_thoughts(struct reader *reader, const struct query_asker *asker,
 static void mcp_record_answer_why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(r, ask);
+    struct query_asker asker = cli_asker_of(r, ask);
     struct reader *reader;
     struct query_filter f = query_filter_none;
     struct query_page page = {.limit = mcp_record_limit_of(ask, WHY_LIMIT),
@@ -168,28 +169,28 @@ static void mcp_record_answer_why(void *ctx, const struct mcp_ask *ask, struct m
     f.session_id = mcp_record_text_of(ask, "session_id");
     buf_init(&decisions, ANSWER_MAX);
     buf_init(&out, ANSWER_MAX);
-    ok = take_reader(r, answer, &reader, &e) &&
+    ok = cli_take_reader(r, answer, &reader, &e) &&
          query_decisions(reader, &asker, &f, &page, &decisions, &e) &&
-         add_thoughts(reader, &asker, ask, buf_str(&decisions), &out, &e);
-    give_reader(r, reader);
+         cli_add_thoughts(reader, &asker, ask, buf_str(&decisions), &out, &e);
+    cli_give_reader(r, reader);
     mcp_record_give(answer, ok, &out, &e);
     buf_release(&out);
     buf_release(&decisions);
 }
 
-static void show_session(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void cli_show_session(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
-    struct query_asker asker = asker_of(r, ask);
+    struct query_asker asker = cli_asker_of(r, ask);
     struct reader *reader;
     struct buf out;
     struct err e;
     bool ok;
 
     buf_init(&out, ANSWER_MAX);
-    ok = take_reader(r, answer, &reader, &e) &&
+    ok = cli_take_reader(r, answer, &reader, &e) &&
          query_session(reader, &asker, mcp_record_text_of(ask, "session_id"), &out, &e);
-    give_reader(r, reader);
+    cli_give_reader(r, reader);
     mcp_record_give(answer, ok, &out, &e);
     buf_release(&out);
 }
@@ -233,7 +234,7 @@ static const struct mcp_tool tools[] = {
               "\"description\":\"the session\"}},\"required\":[\"session_id\"],"
               "\"additionalProperties\":false}",
      .annotations = HINTS,
-     .run = show_session},
+     .run = cli_show_session},
 };
 
 void cli_mcp_record_init(struct cli_mcp_record *r, const struct config *config)

@@ -52,7 +52,7 @@ static const struct cli_option options[] = {
 };
 
 /* A path in a run file is relative to that file. */
-static bool read_beside(void *ctx, struct arena *a, str path, str *out, struct err *e)
+static bool optimize_read_beside(void *ctx, struct arena *a, str path, str *out, struct err *e)
 {
     str *folder = ctx, file;
 
@@ -67,7 +67,7 @@ static bool optimize_read_run(struct arena *a, const char *path, struct problem_
 {
     const char *slash = strrchr(path, '/');
     str folder = slash ? (str){path, (size_t)(slash - path) + 1} : STR("");
-    struct problem_source source = {read_beside, &folder};
+    struct problem_source source = {optimize_read_beside, &folder};
     str text;
 
     assert(path);
@@ -82,7 +82,7 @@ struct printer {
     struct buf line;
 };
 
-static void print_event(void *ctx, const struct optimize_event *ev)
+static void optimize_command_print_event(void *ctx, const struct optimize_event *ev)
 {
     struct printer *p = ctx;
 
@@ -94,7 +94,7 @@ static void print_event(void *ctx, const struct optimize_event *ev)
         file_out_flush(&p->cli->out);
 }
 
-static bool run_plain(const struct optimize_task *task, struct err *e)
+static bool optimize_run_plain(const struct optimize_task *task, struct err *e)
 {
     struct optimize *o = NULL;
     bool ok = optimize_new(task, &o, e) && optimize_run(o, e);
@@ -103,8 +103,8 @@ static bool run_plain(const struct optimize_task *task, struct err *e)
     return ok;
 }
 
-static bool run_kept(const struct optimize_task *task, const char *path, struct arena *a,
-                     struct err *e)
+static bool optimize_run_kept(const struct optimize_task *task, const char *path, struct arena *a,
+                              struct err *e)
 {
     struct optimize_run *run = NULL;
     struct optimize_folder folder;
@@ -215,7 +215,7 @@ static bool tune_options_of(const struct cli_args *args, struct tune_options *o,
     return true;
 }
 
-static int run_app(struct cli *cli, const struct cli_args *args)
+static int optimize_run_app(struct cli *cli, const struct cli_args *args)
 {
     struct printer p = {.cli = cli};
     struct tune_options o = {.app = tune_app_find(str_c(args->value[APP])),
@@ -246,7 +246,8 @@ static int run_app(struct cli *cli, const struct cli_args *args)
     arena_init(&a, ARENA_MAX);
     buf_init(&p.line, LINE_SIZE_MAX);
     o.host = &local.host;
-    o.sink = (struct optimize_sink){args->value[JSON] ? print_event : optimize_print_event, &p};
+    o.sink = (struct optimize_sink){
+        args->value[JSON] ? optimize_command_print_event : optimize_print_event, &p};
     progress_enable();
     ok = tune_run(&o, &a, &r, &e);
     progress_end(&p.progress);
@@ -269,7 +270,7 @@ static int cli_optimize_run(struct cli *cli, const struct cli_args *args)
     bool ok;
 
     if (args->value[APP] && !args->value[REFERENCE])
-        return run_app(cli, args);
+        return optimize_run_app(cli, args);
     if (!args->value[REFERENCE])
         return cli_complain(CLI_USAGE, "optimize needs --app NAME, or --reference FILE");
     arena_init(&a, ARENA_MAX);
@@ -277,8 +278,9 @@ static int cli_optimize_run(struct cli *cli, const struct cli_args *args)
     ok = optimize_read_run(&a, args->value[REFERENCE], &described, &e);
     if (ok) {
         task = problem_task(&described);
-        task.sink = (struct optimize_sink){print_event, &p};
-        ok = args->value[RUN] ? run_kept(&task, args->value[RUN], &a, &e) : run_plain(&task, &e);
+        task.sink = (struct optimize_sink){optimize_command_print_event, &p};
+        ok = args->value[RUN] ? optimize_run_kept(&task, args->value[RUN], &a, &e)
+                              : optimize_run_plain(&task, &e);
     }
     buf_release(&p.line);
     arena_release(&a);

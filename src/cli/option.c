@@ -38,7 +38,7 @@ static size_t option_distance(str a, str b)
 }
 
 /* Beyond this distance the words are unrelated. */
-static size_t distance_max(str word)
+static size_t cli_distance_max(str word)
 {
     return word.n < 6 ? 1 : word.n / 3;
 }
@@ -47,7 +47,7 @@ static size_t distance_max(str word)
 static const char *option_nearest(str word, cli_names *names)
 {
     const char *best = NULL, *c;
-    size_t best_distance = distance_max(word) + 1;
+    size_t best_distance = cli_distance_max(word) + 1;
 
     for (size_t i = 0; (c = names(i)); i++) {
         size_t d = option_distance(word, str_c(c));
@@ -123,7 +123,7 @@ static bool option_is_choice(const char *choices, str value)
     return false;
 }
 
-static void set_color(struct cli *cli, str when)
+static void cli_set_color(struct cli *cli, str when)
 {
     if (!str_eq(when, STR("auto")))
         cli->color = str_eq(when, STR("always"));
@@ -154,7 +154,7 @@ static bool option_set(struct cli *cli, const struct cli_option *o, int index, c
     }
     assert(index < CLI_OPTIONS_MAX);
     if (index < 0)
-        set_color(cli, str_c(value));
+        cli_set_color(cli, str_c(value));
     else
         args->value[index] = option_join(o, args->value[index], value ? value : "");
     return true;
@@ -163,7 +163,7 @@ static bool option_set(struct cli *cli, const struct cli_option *o, int index, c
 static bool option_unknown(const struct cli_command *c, str name, const char *word)
 {
     const struct cli_option *o, *near = NULL;
-    size_t best = distance_max(name) + 1;
+    size_t best = cli_distance_max(name) + 1;
     char meant[64], otherwise[64];
 
     for (size_t i = 0; name.n > 0 && (o = option_at(c, i)); i++) {
@@ -182,7 +182,7 @@ static bool option_unknown(const struct cli_command *c, str name, const char *wo
     return false;
 }
 
-static bool needs_value(const struct cli_option *o)
+static bool cli_needs_value(const struct cli_option *o)
 {
     if (o->choices)
         cli_complain(CLI_USAGE, "--%s needs a value, one of: %s", o->name, o->choices);
@@ -192,8 +192,8 @@ static bool needs_value(const struct cli_option *o)
 }
 
 /* Parses one option at argv[*at]; its value is after "=" or in the next word. */
-static bool parse_option(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
-                         int *at, struct cli_args *args)
+static bool cli_parse_option(struct cli *cli, const struct cli_command *c, int argc,
+                             char *const *argv, int *at, struct cli_args *args)
 {
     const char *word = argv[*at], *value = NULL;
     bool is_long = word[1] == '-';
@@ -221,7 +221,7 @@ static bool parse_option(struct cli *cli, const struct cli_command *c, int argc,
     }
     if (o->value && !value) {
         if (*at + 1 >= argc)
-            return needs_value(o);
+            return cli_needs_value(o);
         value = argv[++*at];
     }
     if (o == &common[HELP]) {
@@ -241,7 +241,7 @@ int cli_too_many(const struct cli_command *c, const char *word)
                         c->words);
 }
 
-static bool bad_word(const struct cli_command *c, const char *word)
+static bool cli_bad_word(const struct cli_command *c, const char *word)
 {
     struct cli_guess all = {"it takes one of:"};
     const char *value;
@@ -270,7 +270,7 @@ static bool option_add_word(const struct cli_command *c, const char *word, struc
             if (str_eq(str_c(word), str_c(value)))
                 break;
         if (!value)
-            return bad_word(c, word);
+            return cli_bad_word(c, word);
     }
     assert(args->word_count < CLI_WORDS_MAX);
     args->words[args->word_count++] = word;
@@ -295,7 +295,7 @@ bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *con
         }
         if (dashes)
             options = false;
-        else if (is_option ? !parse_option(cli, c, argc, argv, &i, args)
+        else if (is_option ? !cli_parse_option(cli, c, argc, argv, &i, args)
                            : !option_add_word(c, argv[i], args))
             return false;
     }

@@ -74,7 +74,7 @@ static void order_event(struct window *w, const char *name, const char *key, str
     file_out_flush(&w->cli->out);
 }
 
-static void text_event(struct window *w, const char *name, str text)
+static void order_text_event(struct window *w, const char *name, str text)
 {
     struct buf quoted;
 
@@ -91,7 +91,7 @@ static void order_on_decision(void *ctx, str entry)
     struct file_out err;
 
     if (w->args->value[JSON]) {
-        text_event(w, "decision", entry);
+        order_text_event(w, "decision", entry);
         return;
     }
     if (!w->args->value[WHY])
@@ -147,7 +147,7 @@ static void order_print_text(void *ctx, str text)
 }
 
 /* The number of terminal lines of a text; a wide character takes two columns. */
-static size_t rows_of(str text, size_t columns)
+static size_t order_rows_of(str text, size_t columns)
 {
     size_t rows = 1, at = 0;
 
@@ -177,7 +177,7 @@ static void order_on_retract(void *ctx)
 
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         size.ws_col = 80;
-    rows = rows_of(buf_str(&w->said), size.ws_col);
+    rows = order_rows_of(buf_str(&w->said), size.ws_col);
     file_out_printf(&w->cli->out, "%s\r", cli_plain(w->cli));
     if (rows > 1)
         file_out_printf(&w->cli->out, "\033[%zuA", rows - 1);
@@ -186,10 +186,10 @@ static void order_on_retract(void *ctx)
     buf_reset(&w->said);
 }
 
-static void show_reply(struct window *w, str reply)
+static void order_show_reply(struct window *w, str reply)
 {
     if (w->args->value[JSON]) {
-        text_event(w, "reply", reply);
+        order_text_event(w, "reply", reply);
         return;
     }
     if (w->said.n == 0) {
@@ -207,7 +207,7 @@ static int order_shown(struct window *w, const struct orders_turn *turn)
 {
     if (turn->end == ORDERS_NOTHING)
         return CLI_OK;
-    show_reply(w, turn->reply);
+    order_show_reply(w, turn->reply);
     if (turn->end != ORDERS_FAILED)
         return CLI_OK;
     return cli_complain(turn->status == 401 || turn->status == 403 ? CLI_AUTH : CLI_UNREACHABLE,
@@ -285,9 +285,9 @@ static void order_print_prompt(struct window *w)
     file_out_flush(&w->cli->out);
 }
 
-static int too_much(struct window *w)
+static int order_too_much(struct window *w)
 {
-    show_reply(w, STR("Sorry, that was too much at once. Could you say it in fewer words?"));
+    order_show_reply(w, STR("Sorry, that was too much at once. Could you say it in fewer words?"));
     return cli_complain(CLI_NEGATIVE,
                         "the line is longer than %d bytes and is ignored: send a shorter one",
                         ORDERS_TEXT_MAX);
@@ -315,7 +315,7 @@ static int order_run_conversation(struct window *w)
          (code == CLI_OK || w->person) && order_next_line(&in, &line, &used, &code);
          order_print_prompt(w)) {
         if (utf8_trim(line).n > ORDERS_TEXT_MAX)
-            refused = too_much(w);
+            refused = order_too_much(w);
         else if (utf8_trim(line).n > 0)
             code = order_turn(w, line);
     }
@@ -328,7 +328,7 @@ static int order_run_conversation(struct window *w)
 /* ---- other modes ---- */
 
 /* Only reads: another process may continue the order at the same time. */
-static int print_state(struct cli *cli, const struct config *c, str thread)
+static int order_print_state(struct cli *cli, const struct config *c, str thread)
 {
     struct thread_asker who = {.key = STR(""), .all = true};
     struct threads *threads;
@@ -470,7 +470,7 @@ static int order_evaluate(struct window *w)
 
 /* ---- opening the store ---- */
 
-static bool name_thread(struct window *w, struct err *e)
+static bool order_name_thread(struct window *w, struct err *e)
 {
     struct rand_ids ids;
     char id[RAND_ID_SIZE];
@@ -494,7 +494,7 @@ static int order_run_open(struct window *w)
     struct err e;
     int code;
 
-    if (!name_thread(w, &e))
+    if (!order_name_thread(w, &e))
         return cli_complain(CLI_USAGE, "%s", e.text);
     if (!orders_open(&w->local.host, &o, &w->orders, &e))
         return cli_fail_config(&e);
@@ -556,7 +556,7 @@ static int order_run(struct cli *cli, const struct cli_args *args)
     if (!config_load(config, &c, &e))
         return cli_fail_config(&e);
     if (args->value[STATE]) {
-        code = print_state(cli, c, str_c(args->value[THREAD]));
+        code = order_print_state(cli, c, str_c(args->value[THREAD]));
         config_release(c);
         return code;
     }

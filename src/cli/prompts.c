@@ -40,7 +40,7 @@ static const char *prompts_verb(size_t index)
     return index < COUNT_OF(verbs) ? verbs[index] : NULL;
 }
 
-static bool open_registry(struct prompts *p, struct err *e)
+static bool prompts_open_registry(struct prompts *p, struct err *e)
 {
     return p->registry || registry_open(p->config->store_url, &clock_real, &p->registry, e);
 }
@@ -67,7 +67,7 @@ static void prompts_row(struct prompts *p, const struct prompt *v)
 }
 
 /* The built-in ones follow the others. */
-static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
+static size_t prompts_with_built_in(struct prompts *p, struct prompt **all, size_t n)
 {
     const char *name = p->args->value[NAME];
     struct prompt *out;
@@ -86,7 +86,7 @@ static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
     return n;
 }
 
-static bool is_built_in(struct prompts *p, str id, struct prompt *out)
+static bool prompts_is_built_in(struct prompts *p, str id, struct prompt *out)
 {
     for (size_t i = 0; tune_app_at(i); i++) {
         prompt_built_in(tune_app_at(i)->prompt, &p->arena, out);
@@ -103,10 +103,10 @@ static int cli_prompts_list(struct prompts *p)
     struct err e;
     size_t n = 0;
 
-    if (!open_registry(p, &e) ||
+    if (!prompts_open_registry(p, &e) ||
         !registry_list(p->registry, str_c(p->args->value[NAME]), &p->arena, &all, &n, &e))
         return history_fail(&e);
-    n = with_built_in(p, &all, n);
+    n = prompts_with_built_in(p, &all, n);
     if (p->args->value[JSON]) {
         json_out_init(&o, &p->out);
         json_out_array(&o);
@@ -121,7 +121,7 @@ static int cli_prompts_list(struct prompts *p)
     return CLI_OK;
 }
 
-static void show_texts(struct prompts *p, const struct prompt *v)
+static void prompts_show_texts(struct prompts *p, const struct prompt *v)
 {
     const struct json_node *root;
     struct json doc;
@@ -151,8 +151,8 @@ static int prompts_show(struct prompts *p, str id)
     struct json_out o;
     struct err e;
 
-    if (!is_built_in(p, id, &v) &&
-        (!open_registry(p, &e) || !registry_get(p->registry, id, &p->arena, &v, &e)))
+    if (!prompts_is_built_in(p, id, &v) &&
+        (!prompts_open_registry(p, &e) || !registry_get(p->registry, id, &p->arena, &v, &e)))
         return history_fail(&e);
     if (p->args->value[JSON]) {
         json_out_init(&o, &p->out);
@@ -160,7 +160,7 @@ static int prompts_show(struct prompts *p, str id)
         prompts_put(p);
     } else {
         prompts_row(p, &v);
-        show_texts(p, &v);
+        prompts_show_texts(p, &v);
     }
     return CLI_OK;
 }
@@ -188,7 +188,7 @@ static int prompts_add(struct prompts *p, const char *name, const char *file)
         v.components = arena_dup(&p->arena, buf_str(&p->out));
         buf_reset(&p->out);
     }
-    if (!open_registry(p, &e))
+    if (!prompts_open_registry(p, &e))
         return history_fail(&e);
     if (!registry_put(p->registry, &v, &p->arena, &id, &e)) {
         err_prefix(&e, "%s: ", file);
@@ -229,7 +229,7 @@ static int prompts_by_ourselves(struct prompts *p, str id, enum prompt_state to,
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     if (!store_open(&o, &p->store, &e))
         return daemon_complain(daemon, &e);
-    if (!open_registry(p, &e))
+    if (!prompts_open_registry(p, &e))
         return history_fail(&e);
     registry_audit(p->registry, p->store);
     return registry_move(p->registry, id, to, STR("cli"), &e) ? CLI_OK : cli_fail(&e);

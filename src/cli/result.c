@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/result.h"
 
-static void write_calls(struct json_out *o, const struct split_collect *c)
+static void cli_write_calls(struct json_out *o, const struct split_collect *c)
 {
     assert(c->call_count == 0 || c->calls);
     json_member_array(o, "tool_calls");
@@ -36,6 +36,6 @@ void cli_write_result(struct json_out *o, const struct split *sp, const struct s
 {
     json_member_str(o, "reasoning", buf_str(&c->reasoning));
     json_member_str(o, "content", buf_str(&c->answer));
-    write_calls(o, c);
+    cli_write_calls(o, c);
     cli_write_summary(o, sp, c->tools.unread);
 }

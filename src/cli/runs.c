@@ -246,7 +246,7 @@ static int runs_by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
 }
 
 /* An object, or nothing. */
-static bool arguments_ok(const char *text)
+static bool runs_arguments_ok(const char *text)
 {
     struct json doc;
     struct err e;
@@ -271,7 +271,7 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     assert(r->args->word_count == 3);
     if (!str_u64(str_c(r->args->words[2]), &seq) || seq > INT64_MAX)
         return cli_complain(CLI_USAGE, "SEQ must be the number of the call that waits");
-    if (!arguments_ok(changed) || (changed && word == AGENT_DENY))
+    if (!runs_arguments_ok(changed) || (changed && word == AGENT_DENY))
         return cli_complain(CLI_USAGE, "--arguments must be a JSON object, and goes with approve");
     word = changed ? AGENT_CHANGE : word;
     assert((size_t)word < COUNT_OF(words));

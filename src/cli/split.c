@@ -39,7 +39,7 @@ struct view {
 /* ---- text ---- */
 
 /* A model's text may contain escapes that a terminal would obey: they are shown instead of sent. */
-static void add_safely(struct view *v, str run)
+static void cli_add_safely(struct view *v, str run)
 {
     struct file_out *out = &v->cli->out;
     const str shown = STR("\xEF\xBF\xBD");
@@ -68,7 +68,7 @@ static void add_safely(struct view *v, str run)
 
 /* Dims each line separately: a pager may show any of them first, and an interrupted command does
  * not leave the terminal dimmed. */
-static void add_dimmed(struct view *v, str run)
+static void cli_add_dimmed(struct view *v, str run)
 {
     assert(run.n > 0);
     while (run.n > 0) {
@@ -77,16 +77,16 @@ static void add_dimmed(struct view *v, str run)
 
         if (size > 0) {
             file_out_add(&v->cli->out, str_c(cli_dim(v->cli)));
-            add_safely(v, str_slice(run, 0, size));
+            cli_add_safely(v, str_slice(run, 0, size));
             file_out_add(&v->cli->out, str_c(cli_plain(v->cli)));
         }
         if (end)
-            add_safely(v, STR("\n"));
+            cli_add_safely(v, STR("\n"));
         run = str_slice(run, size + (end != NULL), run.n);
     }
 }
 
-static void change_kind(struct view *v, enum split_kind kind, str run)
+static void cli_change_kind(struct view *v, enum split_kind kind, str run)
 {
     struct file_out *out = &v->cli->out;
 
@@ -100,7 +100,7 @@ static void change_kind(struct view *v, enum split_kind kind, str run)
     v->last = (int)kind;
 }
 
-static void text_run(void *ctx, enum split_kind kind, str run)
+static void cli_text_run(void *ctx, enum split_kind kind, str run)
 {
     struct view *v = ctx;
 
@@ -108,15 +108,15 @@ static void text_run(void *ctx, enum split_kind kind, str run)
     if (!v->show[kind])
         return;
     if (v->both && v->last != (int)kind)
-        change_kind(v, kind, run);
+        cli_change_kind(v, kind, run);
     if (v->both && kind == SPLIT_REASONING)
-        add_dimmed(v, run);
+        cli_add_dimmed(v, run);
     else
-        add_safely(v, run);
+        cli_add_safely(v, run);
     v->line_open = run.p[run.n - 1] != '\n';
 }
 
-static void text_note(void *ctx, const struct split_note *note)
+static void cli_text_note(void *ctx, const struct split_note *note)
 {
     struct view *v = ctx;
 
@@ -131,10 +131,10 @@ static void text_note(void *ctx, const struct split_note *note)
 }
 
 /* Reports an answer that is empty or cut off, which would otherwise look complete. */
-static void text_done(struct view *v, const struct split *sp)
+static void cli_text_done(struct view *v, const struct split *sp)
 {
     if (v->cr)
-        add_safely(v, STR("\n"));
+        cli_add_safely(v, STR("\n"));
     else if (v->cli->terminal && v->line_open)
         file_out_add(&v->cli->out, STR("\n"));
     file_out_flush(&v->cli->out);
@@ -153,7 +153,7 @@ static void text_done(struct view *v, const struct split *sp)
 /* ---- the command ---- */
 
 /* Streams of chat APIs are server-sent events, whose bytes are not the text itself. */
-static void look_at_front(str piece)
+static void cli_look_at_front(str piece)
 {
     if (str_starts(piece, STR("data: {")) || str_starts(piece, STR("event: ")))
         cli_complain(
@@ -172,7 +172,7 @@ bool cli_split_pump(struct cli *cli, struct cli_input *in, struct split *sp, str
     while (n > 0 && ok && !cli->out.error) {
         ok = cli_read(in, piece, READ_SIZE, &n, e);
         if (ok && first)
-            look_at_front((str){piece, n});
+            cli_look_at_front((str){piece, n});
         first = false;
         if (ok)
             split_feed(sp, (str){piece, n});
@@ -183,8 +183,8 @@ bool cli_split_pump(struct cli *cli, struct cli_input *in, struct split *sp, str
     return ok;
 }
 
-static int run_json(struct cli *cli, struct cli_input *in, const struct split_format *format,
-                    bool inside)
+static int cli_run_json(struct cli *cli, struct cli_input *in, const struct split_format *format,
+                        bool inside)
 {
     struct split_collect c;
     struct split sp;
@@ -214,8 +214,8 @@ static int run_json(struct cli *cli, struct cli_input *in, const struct split_fo
     return ok ? CLI_OK : cli_fail(&e);
 }
 
-static int run_live(struct cli *cli, struct cli_input *in, const struct split_format *format,
-                    const struct cli_args *args)
+static int cli_run_live(struct cli *cli, struct cli_input *in, const struct split_format *format,
+                        const struct cli_args *args)
 {
     str show = str_c(args->value[SHOW] ? args->value[SHOW] : "answer");
     bool both = str_eq(show, STR("both"));
@@ -228,14 +228,16 @@ static int run_live(struct cli *cli, struct cli_input *in, const struct split_fo
     v.show[SPLIT_ANSWER] = both || str_eq(show, STR("answer"));
     v.show[SPLIT_REASONING] = both || str_eq(show, STR("reasoning"));
     v.safe = cli->terminal || (both && cli->color);
-    split_init(
-        &sp, format, args->value[INSIDE] != NULL, (struct split_sink){text_run, text_note, &v});
+    split_init(&sp,
+               format,
+               args->value[INSIDE] != NULL,
+               (struct split_sink){cli_text_run, cli_text_note, &v});
     ok = cli_split_pump(cli, in, &sp, &e);
-    text_done(&v, &sp);
+    cli_text_done(&v, &sp);
     return ok ? CLI_OK : cli_fail(&e);
 }
 
-static int list_formats(struct cli *cli, bool json)
+static int cli_list_formats(struct cli *cli, bool json)
 {
     const struct split_format *f;
     struct json_out o;
@@ -261,7 +263,7 @@ static int list_formats(struct cli *cli, bool json)
     return CLI_OK;
 }
 
-static const char *format_id(size_t index)
+static const char *cli_format_id(size_t index)
 {
     const struct split_format *f = index ? split_format_at(index - 1) : split_format_auto();
 
@@ -293,10 +295,11 @@ static const struct split_format *cli_split_choose_format(const struct cli_args 
     f = split_format_find(str_c(id ? id : "think"));
     if (f)
         return f;
-    cli_complain(CLI_USAGE,
-                 "no format \"%s\"%s",
-                 id,
-                 cli_guess(str_c(id), format_id, "`rationale split --formats` lists them").text);
+    cli_complain(
+        CLI_USAGE,
+        "no format \"%s\"%s",
+        id,
+        cli_guess(str_c(id), cli_format_id, "`rationale split --formats` lists them").text);
     return NULL;
 }
 
@@ -341,7 +344,7 @@ static int split_run(struct cli *cli, const struct cli_args *args)
     if (!cli_split_check_options(args))
         return CLI_USAGE;
     if (args->value[FORMATS])
-        return list_formats(cli, args->value[JSON] != NULL);
+        return cli_list_formats(cli, args->value[JSON] != NULL);
     format = cli_split_choose_format(args, &pair);
     if (!format)
         return CLI_USAGE;
@@ -350,11 +353,11 @@ static int split_run(struct cli *cli, const struct cli_args *args)
     if (args->value[BATCH])
         code = cli_split_batch(cli, &in, format, args->value[INSIDE] != NULL);
     else if (args->value[JSON])
-        code = run_json(cli, &in, format, args->value[INSIDE] != NULL);
+        code = cli_run_json(cli, &in, format, args->value[INSIDE] != NULL);
     else if (args->value[EVENTS])
         code = cli_split_events(cli, &in, format, args->value[INSIDE] != NULL);
     else
-        code = run_live(cli, &in, format, args);
+        code = cli_run_live(cli, &in, format, args);
     cli_close(&in);
     return code;
 }

@@ -31,7 +31,7 @@ struct tail {
     bool in_text; /* the current line of text has no end yet */
 };
 
-static void end_text(struct tail *t)
+static void tail_end_text(struct tail *t)
 {
     if (t->in_text)
         file_out_printf(&t->cli->out, "%s\n", cli_plain(t->cli));
@@ -69,10 +69,10 @@ static void tail_print_update(struct tail *t, const struct json_node *v, str typ
     }
     if (str_eq(type, STR("reasoning_status"))) {
         if (t->in_text && t->session.n)
-            end_text(t);
+            tail_end_text(t);
         return;
     }
-    end_text(t);
+    tail_end_text(t);
     if (str_eq(type, STR("llm_started")))
         file_out_printf(out,
                         "begins  " STR_FMT "  " STR_FMT "  " STR_FMT "\n",
@@ -128,7 +128,7 @@ static bool follow_daemon(struct tail *t, int *code)
         while (!file_out_gone(&t->cli->out) && daemon_line(&d, &line, &e))
             if (str_starts(line, STR("data:")))
                 tail_print_message(t, str_trim(str_slice(line, 5, line.n)));
-        end_text(t);
+        tail_end_text(t);
         *code = file_out_gone(&t->cli->out) ? CLI_OK : cli_complain(CLI_UNREACHABLE, "%s", e.text);
     } else if (d.fd >= 0 && (d.status == 401 || d.status == 403)) {
         printed = true;
@@ -205,8 +205,7 @@ static void tail_say_it_waits(struct tail *t)
     struct err e;
 
     buf_reset(&t->h.out);
-    if (t->session.n == 0 ||
-        query_session(t->h.reader, &t->h.asker, t->session, &t->h.out, &e) ||
+    if (t->session.n == 0 || query_session(t->h.reader, &t->h.asker, t->session, &t->h.out, &e) ||
         e.code != ERR_NOT_FOUND)
         return;
     cli_complain(CLI_OK,

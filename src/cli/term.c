@@ -13,7 +13,7 @@
 #define COMPLAINT_MAX 2048 /* bytes of a message; a longer one is truncated */
 #define LINE_WIDTH_MIN 20  /* columns; a table for fewer would be unreadable */
 
-static bool is_set(const char *name)
+static bool cli_is_set(const char *name)
 {
     const char *v = getenv(name);
 
@@ -25,10 +25,10 @@ void cli_init_color(struct cli *cli)
     const char *term = getenv("TERM");
 
     cli->terminal = isatty(STDOUT_FILENO);
-    cli->color = cli->terminal && is_set("TERM") && !str_eq(str_c(term), STR("dumb"));
-    if (is_set("CLICOLOR_FORCE") && !str_eq(str_c(getenv("CLICOLOR_FORCE")), STR("0")))
+    cli->color = cli->terminal && cli_is_set("TERM") && !str_eq(str_c(term), STR("dumb"));
+    if (cli_is_set("CLICOLOR_FORCE") && !str_eq(str_c(getenv("CLICOLOR_FORCE")), STR("0")))
         cli->color = true;
-    if (is_set("NO_COLOR"))
+    if (cli_is_set("NO_COLOR"))
         cli->color = false;
 }
 
@@ -39,7 +39,7 @@ size_t cli_line_width(const struct cli *cli)
 
     if (!cli->terminal)
         return CLI_LINE_ENDLESS;
-    if (is_set("COLUMNS") && str_u64(str_c(getenv("COLUMNS")), &n) && n >= LINE_WIDTH_MIN)
+    if (cli_is_set("COLUMNS") && str_u64(str_c(getenv("COLUMNS")), &n) && n >= LINE_WIDTH_MIN)
         return n < CLI_LINE_ENDLESS ? (size_t)n : CLI_LINE_ENDLESS;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col == 0)
         return 80;

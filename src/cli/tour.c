@@ -127,7 +127,7 @@ static bool tour_print_decisions(struct guide *g)
     return ok;
 }
 
-static void session_set(struct guide *g, str id)
+static void tour_session_set(struct guide *g, str id)
 {
     (void)snprintf(g->session, sizeof g->session, STR_FMT, STR_ARG(str_slice(id, 0, 200)));
     g->printed = 0;
@@ -150,7 +150,7 @@ static void tour_print_found(struct guide *g, const struct json *doc)
     tour_print_line(g, "found", str_slice(text, 0, str_find(text, STR("\n"))));
 }
 
-static bool look_at_incident(struct guide *g, str id, bool *over)
+static bool tour_look_at_incident(struct guide *g, str id, bool *over)
 {
     str path = arena_printf(&g->arena, "/api/v1/incidents/" STR_FMT, STR_ARG(id));
     struct json doc;
@@ -161,7 +161,7 @@ static bool look_at_incident(struct guide *g, str id, bool *over)
     ok = tour_ask(g, "GET", path, STR(""), &doc);
     status = ok ? tour_member(g, &doc, json_root(&doc), "status") : STR("");
     if (ok && !g->session[0])
-        session_set(g, tour_member(g, &doc, json_root(&doc), "session_id"));
+        tour_session_set(g, tour_member(g, &doc, json_root(&doc), "session_id"));
     *over = str_eq(status, STR("completed"));
     if (ok && (str_eq(status, STR("error")) || str_eq(status, STR("cancelled"))))
         ok = err_set(&g->err,
@@ -177,7 +177,7 @@ static bool look_at_incident(struct guide *g, str id, bool *over)
     return ok;
 }
 
-static bool show_incident(struct guide *g)
+static bool tour_show_incident(struct guide *g)
 {
     struct json doc;
     bool over = false, ok;
@@ -192,7 +192,7 @@ static bool show_incident(struct guide *g)
     tour_print_head(g, "An incident is investigated", "incidents", id);
     g->session[0] = '\0';
     for (unsigned i = 0; i < POLLS_MAX && !over && !g->t->stop; i++) {
-        if (!look_at_incident(g, id, &over))
+        if (!tour_look_at_incident(g, id, &over))
             return false;
         if (!over)
             usleep(POLL_US);
@@ -224,7 +224,7 @@ static void tour_print_verdict(struct guide *g, const struct json *doc, const st
     tour_print_line(g, "why", tour_member(g, doc, r, "rationale"));
 }
 
-static bool show_policy(struct guide *g)
+static bool tour_show_policy(struct guide *g)
 {
     const struct json_node *results;
     struct json doc;
@@ -253,7 +253,7 @@ static bool tour_order_turn(struct guide *g, str thread, str raw)
     tour_print_line(g, "customer", str_slice(raw, 1, raw.n - 1));
     ok = tour_ask(g, "POST", path, body, &doc);
     if (ok && !g->session[0])
-        session_set(g, tour_member(g, &doc, json_root(&doc), "session_id"));
+        tour_session_set(g, tour_member(g, &doc, json_root(&doc), "session_id"));
     ok = ok && (!g->session[0] || tour_print_decisions(g));
     if (ok)
         tour_print_line(g, "counter", tour_member(g, &doc, json_root(&doc), "reply"));
@@ -261,7 +261,7 @@ static bool tour_order_turn(struct guide *g, str thread, str raw)
     return ok;
 }
 
-static bool show_order(struct guide *g)
+static bool tour_show_order(struct guide *g)
 {
     const struct json_node *lines = json_find(&g->script, json_root(&g->script), STR("order"));
     str thread = STR("demo");
@@ -279,7 +279,8 @@ static bool show_order(struct guide *g)
 
 static void *tour_run_guide(void *arg)
 {
-    static bool (*const shows[])(struct guide *) = {show_incident, show_policy, show_order};
+    static bool (*const shows[])(struct guide *) = {
+        tour_show_incident, tour_show_policy, tour_show_order};
     struct tour *t = arg;
     struct guide g = {.t = t};
 

@@ -61,7 +61,7 @@ static str verify_evidence(const struct policy_evidence *e, struct arena *a)
     return arena_join(a, place, STR(": "), e->text_excerpt);
 }
 
-static void show_result(struct verifying *v, const struct policy_result *r, struct arena *a)
+static void verify_show_result(struct verifying *v, const struct policy_result *r, struct arena *a)
 {
     struct cli *cli = v->cli;
     str pages = STR("");
@@ -94,7 +94,7 @@ static void show_result(struct verifying *v, const struct policy_result *r, stru
     }
 }
 
-static void show_case(struct verifying *v, const struct policy_review *r, struct arena *a)
+static void verify_show_case(struct verifying *v, const struct policy_review *r, struct arena *a)
 {
     struct cli *cli = v->cli;
 
@@ -113,12 +113,12 @@ static void show_case(struct verifying *v, const struct policy_review *r, struct
                     policy_controller_name(r->options.controller),
                     STR_ARG(policy_prompt_id(&r->options)));
     for (size_t i = 0; i < r->verdict.n; i++)
-        show_result(v, &r->verdict.results[i], a);
+        verify_show_result(v, &r->verdict.results[i], a);
     if (r->run.n)
         file_out_printf(&cli->out, "\n  run " STR_FMT "\n", STR_ARG(r->run));
 }
 
-static void show_row(struct verifying *v, const struct policy_review *r, struct arena *a)
+static void verify_show_row(struct verifying *v, const struct policy_review *r, struct arena *a)
 {
     for (size_t i = 0; i < r->verdict.n; i++)
         file_out_printf(&v->cli->out,
@@ -139,7 +139,7 @@ static int verify_by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double percentile_ms(const struct verifying *v, size_t percent)
+static double verify_percentile_ms(const struct verifying *v, size_t percent)
 {
     size_t at = (v->took_count * percent + 99) / 100;
 
@@ -148,7 +148,7 @@ static double percentile_ms(const struct verifying *v, size_t percent)
 }
 
 /* Prints for people: with --json, stdout has only the JSON lines, so this goes to stderr. */
-static void show_sums(struct verifying *v)
+static void verify_show_sums(struct verifying *v)
 {
     assert(v->took_count <= v->took_cap);
     qsort(v->took, v->took_count, sizeof v->took[0], verify_by_size);
@@ -160,8 +160,8 @@ static void show_sums(struct verifying *v)
                   v->met,
                   v->missing,
                   v->uncertain,
-                  percentile_ms(v, 50),
-                  percentile_ms(v, 95));
+                  verify_percentile_ms(v, 50),
+                  verify_percentile_ms(v, 95));
 }
 
 /* ---- one case ---- */
@@ -218,8 +218,8 @@ static bool verify_plainly(struct verifying *v, str text, struct arena *a, struc
     return true;
 }
 
-static bool by_service(struct verifying *v, str text, struct arena *a, struct policy_review *r,
-                       struct err *e)
+static bool verify_by_service(struct verifying *v, str text, struct arena *a,
+                              struct policy_review *r, struct err *e)
 {
     struct policy_ask q = {.body = text,
                            .run = str_c(v->args->value[RUN]),
@@ -246,7 +246,8 @@ static void verify_one(void *ctx, const char *name, str text)
 
     arena_init(&a, ARENA_MAX);
     r = arena_zero(&a, 1, sizeof *r);
-    if (!(v->service ? by_service(v, text, &a, r, &e) : verify_plainly(v, text, &a, r, &e))) {
+    if (!(v->service ? verify_by_service(v, text, &a, r, &e)
+                     : verify_plainly(v, text, &a, r, &e))) {
         v->failed++;
         err_prefix(&e, "%s: ", name);
         v->code = cli_fail(&e);
@@ -256,9 +257,9 @@ static void verify_one(void *ctx, const char *name, str text)
             cli_put_json(v->cli, r->envelope);
             file_out_add(&v->cli->out, STR("\n"));
         } else if (v->cases.many) {
-            show_row(v, r, &a);
+            verify_show_row(v, r, &a);
         } else {
-            show_case(v, r, &a);
+            verify_show_case(v, r, &a);
         }
         if (v->cli->terminal)
             cli_flush(v->cli);
@@ -268,14 +269,14 @@ static void verify_one(void *ctx, const char *name, str text)
 
 /* ---- the command ---- */
 
-static bool wants_config(const struct cli_args *args)
+static bool verify_wants_config(const struct cli_args *args)
 {
     const char *who = args->value[CONTROLLER];
 
     return args->value[CONFIG] || !args->value[POLICY] || (who && strcmp(who, "react") == 0);
 }
 
-static int open_all(struct verifying *v)
+static int verify_open_all(struct verifying *v)
 {
     const struct cli_args *args = v->args;
     struct err e;
@@ -283,7 +284,7 @@ static int open_all(struct verifying *v)
     assert(!v->doc && !v->service);
     if (args->value[POLICY] && !policy_doc_load(NULL, args->value[POLICY], &v->doc, &e))
         return cli_fail(&e);
-    if (!wants_config(args))
+    if (!verify_wants_config(args))
         return CLI_OK;
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &v->local, &e))
         return cli_fail_open(&e, "a daemon verifies, too: POST the case to /reason/auth-review");
@@ -304,12 +305,12 @@ static int verify_run(struct cli *cli, const struct cli_args *args)
     cases_init(&v.cases, args->words, (size_t)args->word_count);
     if (args->value[RUN] && v.cases.many)
         return cli_complain(CLI_USAGE, "--run is of one case: name its file");
-    code = open_all(&v);
+    code = verify_open_all(&v);
     if (code == CLI_OK) {
         if (!cases_each(&v.cases, verify_one, &v, &e))
             code = cli_fail(&e);
         if (v.cases.many && v.done)
-            show_sums(&v);
+            verify_show_sums(&v);
         if (code == CLI_OK)
             code = v.failed ? v.code : v.done && v.all_met ? CLI_OK : CLI_NEGATIVE;
     }

@@ -85,7 +85,7 @@ static bool ask_has_room(struct ask *a, size_t n)
     return false;
 }
 
-static void call_in(struct ask *a, const struct chat_event *ev)
+static void ask_call_in(struct ask *a, const struct chat_event *ev)
 {
     assert(a->call_count <= CALLS_MAX);
     if (a->call_count == CALLS_MAX) {
@@ -101,7 +101,7 @@ static void call_in(struct ask *a, const struct chat_event *ev)
     a->call_count++;
 }
 
-static void arguments_in(struct ask *a, const struct chat_event *ev)
+static void ask_arguments_in(struct ask *a, const struct chat_event *ev)
 {
     for (size_t i = a->call_count; i-- > 0;)
         if (a->calls[i].block == ev->block) {
@@ -149,7 +149,7 @@ static void ask_text_in(struct ask *a, struct buf *to, bool reasoning, str text)
         a->in.on_text(a->in.ctx, reasoning, text);
 }
 
-static void event_in(struct ask *a, const struct chat_event *ev)
+static void ask_event_in(struct ask *a, const struct chat_event *ev)
 {
     if (ev->choice > 0)
         return;
@@ -162,10 +162,10 @@ static void event_in(struct ask *a, const struct chat_event *ev)
         ask_text_in(a, &a->reasoning, true, ev->text);
         break;
     case CHAT_CALL:
-        call_in(a, ev);
+        ask_call_in(a, ev);
         break;
     case CHAT_ARGUMENTS:
-        arguments_in(a, ev);
+        ask_arguments_in(a, ev);
         break;
     case CHAT_USAGE:
         chat_usage_merge(&a->usage, ev->usage);
@@ -188,7 +188,7 @@ static void ask_on_frame(void *ctx, const struct wire_frame *frame, const struct
     assert(a->call);
     a->begun = true;
     for (size_t i = 0; i < n; i++)
-        event_in(a, &events[i]);
+        ask_event_in(a, &events[i]);
 }
 
 static void ask_on_error(void *ctx, const struct chat_error *error)
@@ -418,7 +418,7 @@ static void ask_give(struct ask *a, struct arena *arena, struct ask_reply *out)
     out->error.code = arena_dup(arena, a->error.code);
 }
 
-static void wait_over(struct ask *a, const _Atomic bool *cancel)
+static void ask_wait_over(struct ask *a, const _Atomic bool *cancel)
 {
     uint64_t deadline_ns =
         a->in.timeout_ms > 0 ? clock_deadline_ns(&clock_real, a->in.timeout_ms) : CLOCK_NEVER;
@@ -448,7 +448,7 @@ bool ask_wait_for(struct ask *a, const _Atomic bool *cancel, struct arena *arena
 {
     bool ok;
 
-    wait_over(a, cancel);
+    ask_wait_over(a, cancel);
     if (buf_full(&a->text) || buf_full(&a->reasoning))
         ask_fail(a, 502, "too_large", STR("the reply is too large"));
     ask_give(a, arena, reply);

@@ -42,7 +42,7 @@ struct cassette {
 
 /* ---- the first line ---- */
 
-static bool read_head(str line, enum chat_dialect *out, struct err *e)
+static bool cassette_read_head(str line, enum chat_dialect *out, struct err *e)
 {
     struct json doc;
     struct arena a;
@@ -77,7 +77,7 @@ static bool read_head(str line, enum chat_dialect *out, struct err *e)
 }
 
 /* Only a regular file: anything else may have no end, or nothing yet. */
-static int open_file(const char *path, struct err *e)
+static int cassette_open_file(const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -98,7 +98,7 @@ static int open_file(const char *path, struct err *e)
 
 bool cassette_peek(const char *path, enum chat_dialect *out, struct err *e)
 {
-    int fd = open_file(path, e);
+    int fd = cassette_open_file(path, e);
     char bytes[HEAD_SIZE_MAX];
     ssize_t n;
 
@@ -109,7 +109,7 @@ bool cassette_peek(const char *path, enum chat_dialect *out, struct err *e)
     if (n < 0)
         return err_set(e, ERR_SYSTEM, "%s: it cannot be read", path);
     str all = {bytes, (size_t)n};
-    if (!read_head(str_slice(all, 0, str_find(all, STR("\n"))), out, e))
+    if (!cassette_read_head(str_slice(all, 0, str_find(all, STR("\n"))), out, e))
         return err_prefix(e, "%s:1: ", path);
     return true;
 }
@@ -137,8 +137,9 @@ static bool cassette_read_piece(struct cassette *c, const struct json *doc,
     return true;
 }
 
-static bool read_pieces(struct cassette *c, const struct json *doc, const struct json_node *v,
-                        struct cassette_call *call, struct err *e)
+static bool cassette_read_pieces(struct cassette *c, const struct json *doc,
+                                 const struct json_node *v, struct cassette_call *call,
+                                 struct err *e)
 {
     size_t n = json_count(doc, v);
     struct cassette_piece *pieces;
@@ -155,8 +156,8 @@ static bool read_pieces(struct cassette *c, const struct json *doc, const struct
 }
 
 /* The reply of a line before this one, shared. */
-static bool read_like(const struct cassette *c, const struct json *doc, const struct json_node *v,
-                      struct cassette_call *call, struct err *e)
+static bool cassette_read_like(const struct cassette *c, const struct json *doc,
+                               const struct json_node *v, struct cassette_call *call, struct err *e)
 {
     int64_t line;
 
@@ -183,7 +184,7 @@ static bool cassette_read_reply(struct cassette *c, const struct json *doc,
     str text;
 
     if (like)
-        return read_like(c, doc, like, call, e);
+        return cassette_read_like(c, doc, like, call, e);
     if (!json_i64(doc, json_find(doc, root, STR("status")), &status) || status < 100 ||
         status > 599)
         return err_set(e, ERR_INPUT, "\"status\" must be 100 to 599");
@@ -193,7 +194,7 @@ static bool cassette_read_reply(struct cassette *c, const struct json *doc,
         return err_set(e, ERR_INPUT, "\"type\" must be a string");
     if (type)
         call->type = arena_dup(&c->arena, text);
-    return read_pieces(c, doc, json_find(doc, root, STR("pieces")), call, e);
+    return cassette_read_pieces(c, doc, json_find(doc, root, STR("pieces")), call, e);
 }
 
 static bool cassette_read_call(struct cassette *c, const struct json *doc,
@@ -249,7 +250,8 @@ static bool cassette_keep(struct cassette *c, const struct tape *t, struct err *
     return ok;
 }
 
-static bool read_line(struct cassette *c, struct json *doc, str line, size_t number, struct err *e)
+static bool cassette_read_line(struct cassette *c, struct json *doc, str line, size_t number,
+                               struct err *e)
 {
     struct tape t = {.line = number};
     struct json body;
@@ -288,8 +290,8 @@ static bool cassette_take_line(struct lines *l, str line, struct err *e)
 {
     l->number++;
     if (l->number == 1)
-        return read_head(line, &l->c->dialect, e);
-    return read_line(l->c, &l->doc, line, l->number, e);
+        return cassette_read_head(line, &l->c->dialect, e);
+    return cassette_read_line(l->c, &l->doc, line, l->number, e);
 }
 
 /* Takes whole lines from the buffer; at the end of the file the rest is a line, too. */
@@ -345,7 +347,7 @@ static bool cassette_read_file(struct lines *l, int fd, struct err *e)
 
 bool cassette_load(const char *path, struct cassette **out, struct err *e)
 {
-    int fd = open_file(path, e);
+    int fd = cassette_open_file(path, e);
     struct cassette *c;
     struct lines l;
     bool ok;

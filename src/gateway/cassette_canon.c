@@ -16,8 +16,8 @@ static enum place cassette_canon_place_of(str path)
 }
 
 /* Members that a client may vary without changing the question, and members with their default. */
-static bool is_ignored(const struct json *doc, str key, const struct json_node *value,
-                       enum place place)
+static bool cassette_is_ignored(const struct json *doc, str key, const struct json_node *value,
+                                enum place place)
 {
     if (place == INSIDE)
         return false;
@@ -71,7 +71,8 @@ static void members_init(struct members *m, const struct json *doc, const struct
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
         str key;
 
-        if (json_text(doc, k, &m->texts, &key) && !is_ignored(doc, key, json_value(k), place))
+        if (json_text(doc, k, &m->texts, &key) &&
+            !cassette_is_ignored(doc, key, json_value(k), place))
             m->all[n] = (struct member){key, json_value(k), n}, n++;
     }
     qsort(m->all, n, sizeof *m->all, cassette_canon_by_key);
@@ -259,8 +260,8 @@ static bool members_differ(const struct pair *p, const struct json_node *a,
     return found;
 }
 
-static bool elements_differ(const struct pair *p, const struct json_node *a,
-                            const struct json_node *b)
+static bool cassette_elements_differ(const struct pair *p, const struct json_node *a,
+                                     const struct json_node *b)
 {
     const struct json_node *x = json_first(p->da, a), *y = json_first(p->db, b);
 
@@ -286,7 +287,7 @@ static bool cassette_canon_values_differ(const struct pair *p, const struct json
     case JSON_OBJECT:
         return members_differ(p, a, b, place);
     case JSON_ARRAY:
-        return elements_differ(p, a, b);
+        return cassette_elements_differ(p, a, b);
     case JSON_NUMBER:
         return !cassette_canon_same_number(json_raw(p->da, a), json_raw(p->db, b));
     case JSON_STRING:

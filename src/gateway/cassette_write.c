@@ -64,7 +64,7 @@ void cassette_head(enum chat_dialect d, struct buf *out)
 }
 
 /* JSON on one line: white space between tokens goes, all else stays as it is written. */
-static void add_compact(str json, struct buf *out)
+static void cassette_add_compact(str json, struct buf *out)
 {
     bool text = false;
 
@@ -81,7 +81,7 @@ static void add_compact(str json, struct buf *out)
     }
 }
 
-static void add_body(str body, struct buf *out)
+static void cassette_add_body(str body, struct buf *out)
 {
     struct json doc;
     struct buf quoted;
@@ -89,7 +89,7 @@ static void add_body(str body, struct buf *out)
     json_init(&doc);
     buf_init(&quoted, BODY_MAX);
     cassette_body(body, &doc, &quoted);
-    add_compact(json_raw(&doc, json_root(&doc)), out);
+    cassette_add_compact(json_raw(&doc, json_root(&doc)), out);
     buf_release(&quoted);
     json_release(&doc);
 }
@@ -99,7 +99,7 @@ void cassette_line(const struct cassette_call *call, struct buf *out)
     buf_add(out, STR("{\"request\":{\"path\":"));
     json_quote(out, call->path);
     buf_add(out, STR(",\"body\":"));
-    add_body(call->body, out);
+    cassette_add_body(call->body, out);
     buf_printf(out, "},\"status\":%d,\"type\":", call->status);
     json_quote(out, call->type);
     buf_add(out, STR(",\"pieces\":["));

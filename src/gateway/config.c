@@ -27,7 +27,8 @@ static const struct config_preset presets[CONFIG_PRESET_COUNT] = {
     {STR_INIT("max"), STR_INIT("0.85"), STR_INIT("0.95"), 8192, CONFIG_SHOW_UNSET, false, false},
 };
 
-static bool read_preset(struct config_build *b, const struct json_node *v, struct config_preset *p)
+static bool config_read_preset(struct config_build *b, const struct json_node *v,
+                               struct config_preset *p)
 {
     const struct json *doc = &b->source->doc;
     bool flag;
@@ -49,14 +50,14 @@ static void config_raise_preset(const struct config_preset *less, struct config_
         more->reasoning_max_tokens = cap < CONFIG_TOKENS_MAX ? cap : CONFIG_TOKENS_MAX;
 }
 
-static bool read_presets(struct config_build *b, const struct json_node *root)
+static bool config_read_presets(struct config_build *b, const struct json_node *root)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *all = config_at(doc, root, "llm.reasoning_presets");
 
     memcpy(b->c->presets, presets, sizeof presets);
     for (size_t i = 0; i < COUNT_OF(presets); i++)
-        if (!read_preset(b, json_find(doc, all, presets[i].name), &b->c->presets[i]))
+        if (!config_read_preset(b, json_find(doc, all, presets[i].name), &b->c->presets[i]))
             return false;
     for (size_t i = 1; i < COUNT_OF(presets); i++) {
         const struct config_preset *less = &b->c->presets[i - 1];
@@ -100,7 +101,7 @@ bool config_is_loopback(str host)
 }
 
 /* HOST:PORT or [V6]:PORT. */
-static bool split_listen(str s, str *host, str *port)
+static bool config_split_listen(str s, str *host, str *port)
 {
     size_t close = str_find(s, STR("]")), colon = STR_NONE;
 
@@ -141,14 +142,14 @@ static bool config_listen_advise(struct config_build *b, const struct json_node 
                         "or [::1]:8484");
 }
 
-static bool read_listen(struct config_build *b, const struct json_node *v)
+static bool config_read_listen(struct config_build *b, const struct json_node *v)
 {
     str text = STR("127.0.0.1:8484"), host, port;
     uint64_t n;
 
     if (v && !json_text(&b->source->doc, v, &b->c->arena, &text))
         return false;
-    if (!split_listen(text, &host, &port) || !str_u64(port, &n) || n > 65535)
+    if (!config_split_listen(text, &host, &port) || !str_u64(port, &n) || n > 65535)
         return config_listen_advise(b, v, text);
     b->c->listen_host = arena_dup(&b->c->arena, host);
     b->c->listen_port = (unsigned)n;
@@ -156,7 +157,7 @@ static bool read_listen(struct config_build *b, const struct json_node *v)
 }
 
 /* Without keys only this machine is admitted, whatever the address: see serve.c. */
-static void check_reach(struct config_build *b, const struct json_node *root)
+static void config_check_reach(struct config_build *b, const struct json_node *root)
 {
     const struct json_node *v = config_at(&b->source->doc, root, "listen");
 
@@ -173,7 +174,7 @@ static void check_reach(struct config_build *b, const struct json_node *root)
 
 /* ---- otlp ---- */
 
-static bool read_otlp(struct config_build *b, const struct json_node *root)
+static bool config_read_otlp(struct config_build *b, const struct json_node *root)
 {
     const struct json_node *url = config_at(&b->source->doc, root, "otlp.endpoint");
     struct client_url parsed;
@@ -193,13 +194,12 @@ static bool read_otlp(struct config_build *b, const struct json_node *root)
     return ok;
 }
 
-static bool check_tls(struct config_build *b, const struct json_node *root)
+static bool config_check_tls(struct config_build *b, const struct json_node *root)
 {
     return (b->c->tls_cert.n > 0) == (b->c->tls_key.n > 0) ||
-           config_wrong(
-               b,
-               json_find(&b->source->doc, root, STR("tls")),
-               "cert and key belong together: give both");
+           config_wrong(b,
+                        json_find(&b->source->doc, root, STR("tls")),
+                        "cert and key belong together: give both");
 }
 
 /* Each part is read whatever is wrong with those before it, so that all problems are found. */
@@ -209,24 +209,24 @@ static bool config_read_parts(struct config_build *b)
     const struct json_node *root = json_root(doc);
     bool ok = config_rows_read(b, &config_top_rows, root, b->c);
 
-    ok &= read_listen(b, json_find(doc, root, STR("listen")));
+    ok &= config_read_listen(b, json_find(doc, root, STR("listen")));
     ok = ok && config_check_store(b, root);
-    ok &= read_presets(b, root);
-    ok = ok && read_otlp(b, root) && check_tls(b, root);
+    ok &= config_read_presets(b, root);
+    ok = ok && config_read_otlp(b, root) && config_check_tls(b, root);
     ok &= config_providers_read(b, json_find(doc, root, STR("providers")));
     ok &= config_keys_read(b, json_find(doc, root, STR("keys")));
     ok &= config_mask_read(b, json_find(doc, root, STR("data_masking")));
     ok &= config_apps_read(b, root);
     ok &= config_agents_read(b, root);
     if (ok)
-        check_reach(b, root);
+        config_check_reach(b, root);
     return ok;
 }
 
 /* ---- the schema ---- */
 
 /* Keys are not written into the file, whatever the place for them is called elsewhere. */
-static bool is_key_name(str name)
+static bool config_is_key_name(str name)
 {
     static const char *const names[] = {"api_key", "apikey", "apiKey", "key", "token", "secret"};
 
@@ -256,7 +256,7 @@ static const char *config_hint(const struct schema_problem *p)
 {
     const struct json_node *v = p->value;
 
-    if (p->kind == SCHEMA_UNKNOWN && is_key_name(p->name))
+    if (p->kind == SCHEMA_UNKNOWN && config_is_key_name(p->name))
         return str_starts(p->path, STR("/providers/")) ? ": use api_key_env or api_key_file"
                : str_starts(p->path, STR("/keys/"))    ? ": use sha256 or key_env"
                : str_starts(p->path, STR("/incidents/notify/"))
@@ -273,9 +273,8 @@ static const char *config_hint(const struct schema_problem *p)
     if (v->kind == JSON_NULL)
         return ": it is empty; leave it out or give it a value";
     if (v->kind == JSON_NUMBER && str_find(p->text, STR("expected string")) != STR_NONE)
-        return str_eq(p->path, STR("/listen"))
-                   ? ": write the address too, such as 127.0.0.1:8484"
-                   : ": put it in quotes";
+        return str_eq(p->path, STR("/listen")) ? ": write the address too, such as 127.0.0.1:8484"
+                                               : ": put it in quotes";
     if (str_find(p->text, STR("array")) < str_find(p->text, STR("got")))
         return ": write a list, such as [a, b]";
     if (str_find(p->text, STR("object")) < str_find(p->text, STR("got")))
@@ -340,7 +339,8 @@ static void config_destroy(struct config *c)
     free(c);
 }
 
-static void report_error(const struct config_problem_sink *sink, unsigned line, const struct err *e)
+static void config_report_error(const struct config_problem_sink *sink, unsigned line,
+                                const struct err *e)
 {
     if (sink)
         sink->on_problem(sink->ctx,
@@ -362,8 +362,8 @@ struct config *config_new(const char *path)
     return c;
 }
 
-static bool parse_each(str yaml, const char *path, const struct config_problem_sink *sink,
-                       struct config **out, struct err *e)
+static bool config_parse_each(str yaml, const char *path, const struct config_problem_sink *sink,
+                              struct config **out, struct err *e)
 {
     struct config *c = config_new(path);
     struct config_build b = {.c = c, .source = c->source, .e = e, .sink = sink};
@@ -371,7 +371,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
 
     ok = yaml_read(yaml, &c->arena, &c->source->yaml, e);
     if (!ok) {
-        report_error(sink, c->source->yaml.line, e);
+        config_report_error(sink, c->source->yaml.line, e);
         b.problem_count++;
         err_prefix(e, "%s:%u: ", c->path.p, c->source->yaml.line);
     }
@@ -380,7 +380,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
     /* A caller that collects problems gets those of values as well if only names are unknown. */
     ok = ok && (known || (sink && !b.misshapen)) && config_read_parts(&b) && known;
     if (!ok && b.problem_count == 0)
-        report_error(sink, 0, e);
+        config_report_error(sink, 0, e);
     if (ok)
         *out = c;
     else
@@ -390,7 +390,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
 
 bool config_parse(str yaml, const char *path, struct config **out, struct err *e)
 {
-    return parse_each(yaml, path, NULL, out, e);
+    return config_parse_each(yaml, path, NULL, out, e);
 }
 
 bool config_load(const char *path, struct config **out, struct err *e)
@@ -417,9 +417,9 @@ bool config_load_each(const char *path, const struct config_problem_sink *sink, 
     arena_init(&a, 4 * YAML_SIZE_MAX);
     ok = config_absolute(path, whole, e) && config_read_yaml(&a, whole, &text, e);
     if (ok)
-        ok = parse_each(text, whole, sink, out, e);
+        ok = config_parse_each(text, whole, sink, out, e);
     else
-        report_error(sink, 0, e);
+        config_report_error(sink, 0, e);
     arena_release(&a);
     return ok;
 }

@@ -25,7 +25,7 @@ static bool config_add_document(struct config_build *b, const struct json_node *
     return config_resolve(b, id, config_text(b, file), &d->file);
 }
 
-static bool read_documents(struct config_build *b, const struct json_node *all)
+static bool config_read_documents(struct config_build *b, const struct json_node *all)
 {
     const struct json *doc = &b->source->doc;
     struct config_policy *p = &b->c->policy;
@@ -48,7 +48,7 @@ static bool read_documents(struct config_build *b, const struct json_node *all)
     return true;
 }
 
-static bool read_domains(struct config_build *b, const struct json_node *list)
+static bool config_read_domains(struct config_build *b, const struct json_node *list)
 {
     const struct json *doc = &b->source->doc;
     struct config_incidents *c = &b->c->incidents;
@@ -63,7 +63,8 @@ static bool read_domains(struct config_build *b, const struct json_node *list)
 }
 
 /* A secret is in the environment, never in the file. */
-static bool check_secret(struct config_build *b, const struct json_node *root, const char *path)
+static bool config_check_secret(struct config_build *b, const struct json_node *root,
+                                const char *path)
 {
     const struct json_node *v = config_at(&b->source->doc, root, path);
     str name = config_text(b, v);
@@ -88,7 +89,9 @@ bool config_apps_read(struct config_build *b, const struct json_node *root)
     const struct json_node *domains = config_at(&b->source->doc, root, "incidents.runbook_domains");
     const struct json_node *notify = config_at(&b->source->doc, root, "incidents.notify");
 
-    return (!documents || read_documents(b, documents)) && (!domains || read_domains(b, domains)) &&
-           check_secret(b, root, "incidents.pagerduty_secret_env") &&
-           check_secret(b, root, "incidents.grafana_secret_env") && config_notify_read(b, notify);
+    return (!documents || config_read_documents(b, documents)) &&
+           (!domains || config_read_domains(b, domains)) &&
+           config_check_secret(b, root, "incidents.pagerduty_secret_env") &&
+           config_check_secret(b, root, "incidents.grafana_secret_env") &&
+           config_notify_read(b, notify);
 }

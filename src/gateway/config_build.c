@@ -65,7 +65,8 @@ str config_shown_variable(struct config_build *b, str name)
     return arena_printf(&b->c->arena, STR_FMT "...", STR_ARG(str_slice(name, 0, 6)));
 }
 
-static bool read_key(struct config_build *b, struct config_provider *p, const struct json_node *v)
+static bool config_read_key(struct config_build *b, struct config_provider *p,
+                            const struct json_node *v)
 {
     return config_secret_read(b,
                               v,
@@ -78,7 +79,8 @@ static bool read_key(struct config_build *b, struct config_provider *p, const st
 
 /* ---- kind and place ---- */
 
-static bool read_kind(struct config_build *b, struct config_provider *p, const struct json_node *v)
+static bool config_read_kind(struct config_build *b, struct config_provider *p,
+                             const struct json_node *v)
 {
     const struct json_node *kind = config_build_find(b, v, "kind");
     const struct provider_row *row = provider_row_find(p->name);
@@ -96,8 +98,8 @@ static bool read_kind(struct config_build *b, struct config_provider *p, const s
                         "ollama or replay");
 }
 
-static bool read_cassette(struct config_build *b, struct config_provider *p,
-                          const struct json_node *v)
+static bool config_read_cassette(struct config_build *b, struct config_provider *p,
+                                 const struct json_node *v)
 {
     const struct json_node *cassette = config_build_find(b, v, "cassette"),
                            *url = config_build_find(b, v, "base_url");
@@ -124,7 +126,7 @@ static bool read_cassette(struct config_build *b, struct config_provider *p,
 }
 
 /* Some dialects say the version in their own paths; a base URL that says it too is common. */
-static void drop_version(struct config_provider *p)
+static void config_drop_version(struct config_provider *p)
 {
     static const struct {
         enum chat_dialect dialect;
@@ -184,7 +186,7 @@ static bool config_build_read_url(struct config_build *b, struct config_provider
         return config_wrong(b, at ? at : v, "%s", e.text);
     if (!config_build_refuse_route(b, p, at ? at : v))
         return false;
-    drop_version(p);
+    config_drop_version(p);
     if (!p->url.tls && p->key.page && !config_is_loopback(p->url.host))
         config_warn(b, at, "the key goes to " STR_FMT " unencrypted", STR_ARG(p->url.host));
     return true;
@@ -192,8 +194,8 @@ static bool config_build_read_url(struct config_build *b, struct config_provider
 
 /* ---- models ---- */
 
-static bool read_models(struct config_build *b, struct config_provider *p,
-                        const struct json_node *v)
+static bool config_read_models(struct config_build *b, struct config_provider *p,
+                               const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
     bool object = v && v->kind == JSON_OBJECT;
@@ -236,7 +238,7 @@ static bool config_build_read_reasoning(struct config_build *b, struct config_pr
 
 /* ---- fallbacks ---- */
 
-static const struct config_provider *provider_of(const struct config *c, str name)
+static const struct config_provider *config_provider_of(const struct config *c, str name)
 {
     for (size_t i = 0; i < c->provider_count; i++)
         if (str_eq(c->providers[i].name, name))
@@ -244,7 +246,7 @@ static const struct config_provider *provider_of(const struct config *c, str nam
     return NULL;
 }
 
-static const char *nearest_provider(const struct config *c, str name)
+static const char *config_nearest_provider(const struct config *c, str name)
 {
     const char *names[CONFIG_PROVIDERS_MAX + 1];
     size_t n = 0;
@@ -255,8 +257,8 @@ static const char *nearest_provider(const struct config *c, str name)
     return config_nearest(name, names);
 }
 
-static bool read_fallback(struct config_build *b, struct config_provider *p,
-                          const struct json_node *v)
+static bool config_read_fallback(struct config_build *b, struct config_provider *p,
+                                 const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
     size_t own = (size_t)(p - b->c->providers);
@@ -264,8 +266,8 @@ static bool read_fallback(struct config_build *b, struct config_provider *p,
     p->fallback = arena_zero(&b->c->arena, json_count(doc, v), sizeof *p->fallback);
     for (const struct json_node *n = json_first(doc, v); n; n = json_next(doc, v, n)) {
         str name = config_build_text_of(b, n);
-        const struct config_provider *to = provider_of(b->c, name);
-        const char *near = to ? NULL : nearest_provider(b->c, name);
+        const struct config_provider *to = config_provider_of(b->c, name);
+        const char *near = to ? NULL : config_nearest_provider(b->c, name);
         size_t index = to ? (size_t)(to - b->c->providers) : 0;
 
         if (!to)
@@ -287,7 +289,7 @@ static bool read_fallback(struct config_build *b, struct config_provider *p,
 }
 
 /* Whether a walk along fallbacks comes back to where it began. */
-static bool comes_back(const struct config *c, size_t from)
+static bool config_comes_back(const struct config *c, size_t from)
 {
     bool seen[CONFIG_PROVIDERS_MAX] = {false};
     size_t todo[CONFIG_PROVIDERS_MAX], n = 0;
@@ -311,26 +313,26 @@ static bool comes_back(const struct config *c, size_t from)
 
 /* ---- providers ---- */
 
-static bool read_provider(struct config_build *b, struct config_provider *p,
-                          const struct json_node *v)
+static bool config_read_provider(struct config_build *b, struct config_provider *p,
+                                 const struct json_node *v)
 {
     const struct json_node *prices = config_build_find(b, v, "prices");
 
-    if (!config_rows_read(b, &config_provider_rows, v, p) || !read_kind(b, p, v))
+    if (!config_rows_read(b, &config_provider_rows, v, p) || !config_read_kind(b, p, v))
         return false;
-    if (!read_key(b, p, v))
+    if (!config_read_key(b, p, v))
         return false;
-    if (p->replay ? !read_cassette(b, p, v) : !config_build_read_url(b, p, v))
+    if (p->replay ? !config_read_cassette(b, p, v) : !config_build_read_url(b, p, v))
         return false;
     p->row = provider_row(p->name, p->url.host, p->url.path, p->dialect);
     p->listed_prices = b->c->prices == CONFIG_PRICES_BUILTIN && !p->replay;
     if (prices && !config_prices_read(b, p, prices))
         return false;
-    return read_models(b, p, config_build_find(b, v, "models")) &&
+    return config_read_models(b, p, config_build_find(b, v, "models")) &&
            config_build_read_reasoning(b, p, v);
 }
 
-static bool read_fallbacks(struct config_build *b, const struct json_node *v)
+static bool config_read_fallbacks(struct config_build *b, const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
     struct config_provider *p = b->c->providers;
@@ -338,11 +340,11 @@ static bool read_fallbacks(struct config_build *b, const struct json_node *v)
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k), p++) {
         const struct json_node *list = config_build_find(b, json_value(k), "fallback");
 
-        if (list && !read_fallback(b, p, list))
+        if (list && !config_read_fallback(b, p, list))
             return false;
     }
     for (size_t i = 0; i < b->c->provider_count; i++)
-        if (comes_back(b->c, i)) {
+        if (config_comes_back(b->c, i)) {
             const struct json_node *of = config_build_find(b, v, b->c->providers[i].name.p);
 
             return config_wrong(b,
@@ -371,7 +373,7 @@ bool config_providers_read(struct config_build *b, const struct json_node *v)
                                       .key_file = STR(""),
                                       .key_missing = STR(""),
                                       .reasoning_params = STR("")};
-        ok &= config_check_name(b, k, p->name) && read_provider(b, p, json_value(k));
+        ok &= config_check_name(b, k, p->name) && config_read_provider(b, p, json_value(k));
     }
-    return ok && read_fallbacks(b, v);
+    return ok && config_read_fallbacks(b, v);
 }

@@ -60,7 +60,7 @@ bool config_resolve(struct config_build *b, const struct json_node *v, str path,
     return true;
 }
 
-static str sqlite_file(str url)
+static str config_sqlite_file(str url)
 {
     str path = str_slice(url, 7, url.n);
 
@@ -72,10 +72,10 @@ bool config_resolve_store(struct config_build *b, const struct json_node *v, str
     str path;
 
     *out = arena_dup(&b->c->arena, url);
-    if (!str_starts(url, STR("sqlite:")) || str_starts(sqlite_file(url), STR(":memory:")) ||
-        sqlite_file(url).n == 0)
+    if (!str_starts(url, STR("sqlite:")) || str_starts(config_sqlite_file(url), STR(":memory:")) ||
+        config_sqlite_file(url).n == 0)
         return true;
-    if (!config_resolve(b, v, sqlite_file(url), &path))
+    if (!config_resolve(b, v, config_sqlite_file(url), &path))
         return false;
     *out = arena_join(&b->c->arena, STR("sqlite:"), path, STR(""));
     return true;
@@ -83,7 +83,7 @@ bool config_resolve_store(struct config_build *b, const struct json_node *v, str
 
 /* Paths were relative to the working directory once: a store that is there and not here
  * would silently give way to an empty one. */
-static void warn_moved(struct config_build *b, const struct json_node *v, const char *file)
+static void config_warn_moved(struct config_build *b, const struct json_node *v, const char *file)
 {
     char here[FILE_PATH_MAX];
     const char *name = strrchr(file, '/');
@@ -118,7 +118,7 @@ bool config_check_store(struct config_build *b, const struct json_node *root)
         return b->c->spool.n > 0 || config_resolve(b, v, STR(SPOOL_FOLDER), &b->c->spool);
     if (!str_starts(url, STR("sqlite:")) || url.n <= 7)
         return config_wrong(b, v, "must be sqlite:PATH, postgres://USER@HOST/DB or none");
-    warn_moved(b, v, url.p + 7);
+    config_warn_moved(b, v, url.p + 7);
     return true;
 }
 
@@ -130,8 +130,8 @@ struct file_lister {
     void *ctx;
 };
 
-static void report_file(struct file_lister *l, const char *name, str file,
-                        const struct json_node *v)
+static void config_report_file(struct file_lister *l, const char *name, str file,
+                               const struct json_node *v)
 {
     struct config_file f = {.name = name, .file = file};
     struct buf setting;
@@ -147,8 +147,8 @@ static void report_file(struct file_lister *l, const char *name, str file,
     buf_release(&setting);
 }
 
-static void report_rows(struct file_lister *l, const struct config_rows *rows,
-                        const struct json_node *object, const void *from)
+static void config_report_rows(struct file_lister *l, const struct config_rows *rows,
+                               const struct json_node *object, const void *from)
 {
     for (size_t i = 0; i < rows->n; i++) {
         const struct config_row *row = &rows->rows[i];
@@ -159,19 +159,19 @@ static void report_rows(struct file_lister *l, const struct config_rows *rows,
             text = *(const str *)(const void *)((const char *)from + row->at);
         if (row->type == CONFIG_IS_STORE)
             text = str_starts(text, STR("sqlite:")) ? str_slice(text, 7, text.n) : STR("");
-        report_file(l, row->path, text, v);
+        config_report_file(l, row->path, text, v);
     }
 }
 
-static void report_provider(struct file_lister *l, const struct config_provider *p,
-                            const struct json_node *v)
+static void config_report_provider(struct file_lister *l, const struct config_provider *p,
+                                   const struct json_node *v)
 {
     const struct json *doc = &l->c->source->doc;
     const struct json_node *cassette = json_find(doc, v, STR("cassette"));
 
-    report_rows(l, &config_provider_rows, v, p);
-    report_file(l, "api_key_file", p->key_file, json_find(doc, v, STR("api_key_file")));
-    report_file(
+    config_report_rows(l, &config_provider_rows, v, p);
+    config_report_file(l, "api_key_file", p->key_file, json_find(doc, v, STR("api_key_file")));
+    config_report_file(
         l, "cassette", p->cassette, cassette ? cassette : json_find(doc, v, STR("base_url")));
 }
 
@@ -182,14 +182,15 @@ void config_files(const struct config *c, void (*fn)(void *ctx, const struct con
     const struct json *doc = &c->source->doc;
     const struct json_node *root = json_root(doc), *providers, *documents;
 
-    report_rows(&l, &config_top_rows, root, c);
+    config_report_rows(&l, &config_top_rows, root, c);
     providers = json_find(doc, root, STR("providers"));
     for (size_t i = 0; i < c->provider_count; i++)
-        report_provider(&l, &c->providers[i], json_find(doc, providers, c->providers[i].name));
+        config_report_provider(
+            &l, &c->providers[i], json_find(doc, providers, c->providers[i].name));
     documents = config_at(doc, root, "policy.documents");
     for (size_t i = 0; i < c->policy.document_count; i++) {
         const struct config_document *d = &c->policy.documents[i];
 
-        report_file(&l, "policy.documents", d->file, json_find(doc, documents, d->id));
+        config_report_file(&l, "policy.documents", d->file, json_find(doc, documents, d->id));
     }
 }

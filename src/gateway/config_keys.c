@@ -6,7 +6,7 @@
 
 #include "base/sha256.h"
 
-static bool hex_digest(str s, uint8_t out[SHA256_SIZE])
+static bool config_hex_digest(str s, uint8_t out[SHA256_SIZE])
 {
     if (s.n != SHA256_SIZE * 2)
         return false;
@@ -24,7 +24,8 @@ static bool hex_digest(str s, uint8_t out[SHA256_SIZE])
 }
 
 /* Errors do not quote the value: a user may have written the key itself in its place. */
-static bool read_digest(struct config_build *b, struct config_key *k, const struct json_node *v)
+static bool config_read_digest(struct config_build *b, struct config_key *k,
+                               const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *hex = json_find(doc, v, STR("sha256"));
@@ -39,7 +40,7 @@ static bool read_digest(struct config_build *b, struct config_key *k, const stru
     if (!json_text(doc, at, &b->c->arena, &text))
         return false;
     if (hex)
-        return hex_digest(text, k->sha256) ||
+        return config_hex_digest(text, k->sha256) ||
                config_wrong(b, at, "must be 64 hex digits: see `rationale keys hash`");
     text = arena_dup(&b->c->arena, text);
     if (!config_is_variable(text))
@@ -56,7 +57,8 @@ static bool read_digest(struct config_build *b, struct config_key *k, const stru
     return true;
 }
 
-static bool read_lists(struct config_build *b, struct config_key *k, const struct json_node *v)
+static bool config_read_lists(struct config_build *b, struct config_key *k,
+                              const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *models = json_find(doc, v, STR("models"));
@@ -105,8 +107,8 @@ static bool config_key_check_level(struct config_build *b, const struct config_k
 }
 
 /* State is kept by name and a client is identified by its digest, so neither may occur twice. */
-static bool check_others(struct config_build *b, const struct config_key *k,
-                         const struct json_node *v)
+static bool config_check_others(struct config_build *b, const struct config_key *k,
+                                const struct json_node *v)
 {
     for (const struct config_key *other = b->c->keys; other < k; other++) {
         if (str_eq(other->name, k->name))
@@ -136,9 +138,9 @@ bool config_keys_read(struct config_build *b, const struct json_node *v)
         if (!json_text(doc, name, &b->c->arena, &text))
             return false;
         k->name = arena_dup(&b->c->arena, text);
-        if (!config_check_name(b, name, k->name) || !read_digest(b, k, one) ||
-            !config_rows_read(b, &config_key_rows, one, k) || !read_lists(b, k, one) ||
-            !config_key_check_level(b, k, one) || !check_others(b, k, one))
+        if (!config_check_name(b, name, k->name) || !config_read_digest(b, k, one) ||
+            !config_rows_read(b, &config_key_rows, one, k) || !config_read_lists(b, k, one) ||
+            !config_key_check_level(b, k, one) || !config_check_others(b, k, one))
             return false;
         config_prices_check(b, k, one);
         b->c->key_count++;

@@ -4,7 +4,7 @@
  */
 #include "gateway/config_build.h"
 
-static bool read_groups(struct config_build *b, const struct json_node *list)
+static bool config_read_groups(struct config_build *b, const struct json_node *list)
 {
     const struct json *doc = &b->source->doc;
 
@@ -44,7 +44,7 @@ static str config_mask_text_at(struct config_build *b, const struct json_node *o
                                                                 : STR("");
 }
 
-static bool read_pattern(struct config_build *b, const struct json_node *v)
+static bool config_read_pattern(struct config_build *b, const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
     struct mask_pattern *p = &b->c->mask_patterns[b->c->mask_pattern_count];
@@ -78,7 +78,7 @@ bool config_mask_patterns_read(struct config_build *b, const struct json_node *l
     b->c->mask_pattern_count = 0;
     for (const struct json_node *one = list ? json_first(doc, list) : NULL; one;
          one = json_next(doc, list, one))
-        if (!read_pattern(b, one))
+        if (!config_read_pattern(b, one))
             return false;
     return true;
 }
@@ -87,6 +87,6 @@ bool config_mask_read(struct config_build *b, const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
 
-    return read_groups(b, json_find(doc, v, STR("pattern_groups"))) &&
+    return config_read_groups(b, json_find(doc, v, STR("pattern_groups"))) &&
            config_mask_patterns_read(b, json_find(doc, v, STR("custom_patterns")));
 }

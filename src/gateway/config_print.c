@@ -91,7 +91,7 @@ void config_mask_url(str url, struct buf *out)
     buf_add(out, str_slice(url, at, url.n));
 }
 
-static void add_url(struct printer *p, str url)
+static void config_add_url(struct printer *p, str url)
 {
     struct buf b;
 
@@ -107,14 +107,14 @@ static void config_print_add_value(struct printer *p, const struct config_row *r
     if (config_print_raw_of(p, v).n > 0)
         json_quote(&p->line, config_print_raw_of(p, v));
     else if (row->type == CONFIG_IS_TEXT || row->type == CONFIG_IS_STORE)
-        add_url(p, *(const str *)(const void *)((const char *)from + row->at));
+        config_add_url(p, *(const str *)(const void *)((const char *)from + row->at));
     else
         config_row_show(row, from, &p->line);
 }
 
 /* Rows whose paths have the same beginning are printed together, below it. */
-static void put_rows(struct printer *p, const struct config_rows *rows,
-                     const struct json_node *object, const void *from, unsigned level)
+static void config_put_rows(struct printer *p, const struct config_rows *rows,
+                            const struct json_node *object, const void *from, unsigned level)
 {
     str open = STR("");
 
@@ -162,7 +162,7 @@ static void config_print_as_written(struct printer *p, const struct json_node *o
 /* ---- the parts ---- */
 
 /* Any part of the values may be from the environment, so only the names are printed. */
-static void put_params(struct printer *p, const struct json_node *object)
+static void config_put_params(struct printer *p, const struct json_node *object)
 {
     const struct json_node *v = config_print_member(p, object, "reasoning_params");
     bool filled = false;
@@ -177,8 +177,8 @@ static void put_params(struct printer *p, const struct json_node *object)
     config_print_put_line(p, 2, v);
 }
 
-static void put_provider(struct printer *p, const struct config_provider *one,
-                         const struct json_node *v)
+static void config_put_provider(struct printer *p, const struct config_provider *one,
+                                const struct json_node *v)
 {
     static const char *const given[] = {
         "api_key_env", "api_key_file", "format", "open", "close", "models", "fallback", "prices"};
@@ -201,8 +201,8 @@ static void put_provider(struct printer *p, const struct config_provider *one,
     config_print_put_line(p, 2, url);
     for (size_t i = 0; i < COUNT_OF(given); i++)
         config_print_as_written(p, v, given[i], 2);
-    put_params(p, v);
-    put_rows(p, &config_provider_rows, v, one, 2);
+    config_put_params(p, v);
+    config_put_rows(p, &config_provider_rows, v, one, 2);
 }
 
 static void config_print_put_key(struct printer *p, const struct config_key *k,
@@ -226,11 +226,11 @@ static void config_print_put_key(struct printer *p, const struct config_key *k,
         const struct config_rows one = {&config_key_rows.rows[i], 1};
 
         if (config_print_member(p, v, one.rows->path))
-            put_rows(p, &one, v, k, 2);
+            config_put_rows(p, &one, v, k, 2);
     }
 }
 
-static void put_presets(struct printer *p, const struct json_node *root)
+static void config_put_presets(struct printer *p, const struct json_node *root)
 {
     static const char *const given[] = {"show", "repair_starved"};
     const struct json_node *all = config_at(p->doc, root, "llm.reasoning_presets");
@@ -241,7 +241,7 @@ static void put_presets(struct printer *p, const struct json_node *root)
         const struct json_node *v = json_find(p->doc, all, p->c->presets[i].name);
 
         config_print_put_head(p, 2, p->c->presets[i].name, false);
-        put_rows(p, &config_preset_rows, v, &p->c->presets[i], 3);
+        config_put_rows(p, &config_preset_rows, v, &p->c->presets[i], 3);
         for (size_t j = 0; j < COUNT_OF(given); j++)
             config_print_as_written(p, v, given[j], 3);
     }
@@ -261,7 +261,8 @@ static void config_print_put_headers(struct printer *p, const struct json_node *
 }
 
 /* An object of objects: a line for each. */
-static void put_tree(struct printer *p, const struct json_node *all, str name, unsigned level)
+static void config_put_tree(struct printer *p, const struct json_node *all, str name,
+                            unsigned level)
 {
     if (!all || json_count(p->doc, all) == 0)
         return;
@@ -273,7 +274,7 @@ static void put_tree(struct printer *p, const struct json_node *all, str name, u
     }
 }
 
-static void put_top(struct printer *p, const struct json_node *root)
+static void config_put_top(struct printer *p, const struct json_node *root)
 {
     const struct json_node *listen = config_print_member(p, root, "listen");
     bool six = str_find(p->c->listen_host, STR(":")) != STR_NONE;
@@ -301,7 +302,7 @@ static void put_top(struct printer *p, const struct json_node *root)
                str_starts(str_c(some.rows[n].path), head))
             n++;
         some.n = n;
-        put_rows(p, &some, root, p->c, 0);
+        config_put_rows(p, &some, root, p->c, 0);
         if (str_eq(head, STR("otlp")))
             config_print_put_headers(p, root);
         if (str_eq(head, STR("data_masking"))) {
@@ -313,7 +314,7 @@ static void put_top(struct printer *p, const struct json_node *root)
         if (str_eq(head, STR("incidents"))) {
             config_print_as_written(
                 p, config_print_member(p, root, "incidents"), "runbook_domains", 1);
-            put_tree(p, config_at(p->doc, root, "incidents.notify"), STR("notify"), 1);
+            config_put_tree(p, config_at(p->doc, root, "incidents.notify"), STR("notify"), 1);
         }
         if (str_eq(head, STR("policy")))
             config_print_as_written(p, config_print_member(p, root, "policy"), "documents", 1);
@@ -322,10 +323,10 @@ static void put_top(struct printer *p, const struct json_node *root)
 }
 
 /* Agents, tools and workflows. */
-static void put_trees(struct printer *p, const struct json_node *root)
+static void config_put_trees(struct printer *p, const struct json_node *root)
 {
     for (const char *const *name = config_tree_sections; *name; name++)
-        put_tree(p, config_print_member(p, root, *name), str_c(*name), 0);
+        config_put_tree(p, config_print_member(p, root, *name), str_c(*name), 0);
 }
 
 void config_print(const struct config *c, struct buf *out)
@@ -336,11 +337,11 @@ void config_print(const struct config *c, struct buf *out)
     const struct json_node *keys = json_find(doc, root, STR("keys"));
 
     buf_init(&p.line, YAML_JSON_MAX);
-    put_top(&p, root);
-    put_presets(&p, root);
+    config_put_top(&p, root);
+    config_put_presets(&p, root);
     config_print_put_head(&p, 0, STR("providers"), false);
     for (size_t i = 0; i < c->provider_count; i++)
-        put_provider(&p, &c->providers[i], json_find(doc, all, c->providers[i].name));
+        config_put_provider(&p, &c->providers[i], json_find(doc, all, c->providers[i].name));
     if (c->key_count > 0) {
         config_print_put_head(&p, 0, STR("keys"), false);
         for (size_t i = 0; i < c->key_count; i++)
@@ -349,6 +350,6 @@ void config_print(const struct config *c, struct buf *out)
         buf_add(&p.line, STR("keys: []"));
         config_print_put_line(&p, 0, keys);
     }
-    put_trees(&p, root);
+    config_put_trees(&p, root);
     buf_release(&p.line);
 }

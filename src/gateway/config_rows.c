@@ -330,7 +330,7 @@ struct given {
     const struct json_node *v; /* NULL for a default */
 };
 
-static void show_unit(uint64_t value, const struct unit *units, size_t n, struct buf *out)
+static void config_show_unit(uint64_t value, const struct unit *units, size_t n, struct buf *out)
 {
     const struct unit *best = &units[0];
 
@@ -340,12 +340,12 @@ static void show_unit(uint64_t value, const struct unit *units, size_t n, struct
     buf_printf(out, "%llu%s", (unsigned long long)(value / (uint64_t)best->factor), best->name);
 }
 
-static void show_bound(const struct config_row *row, double bound, struct buf *out)
+static void config_show_bound(const struct config_row *row, double bound, struct buf *out)
 {
     if (row->type == CONFIG_IS_MS)
-        show_unit((uint64_t)bound, durations, COUNT_OF(durations), out);
+        config_show_unit((uint64_t)bound, durations, COUNT_OF(durations), out);
     else if (row->type == CONFIG_IS_SIZE)
-        show_unit((uint64_t)bound, sizes, COUNT_OF(sizes), out);
+        config_show_unit((uint64_t)bound, sizes, COUNT_OF(sizes), out);
     else
         buf_printf(out, "%.15g", bound);
 }
@@ -356,9 +356,9 @@ static bool config_rows_out_of_bounds(struct config_build *b, const struct confi
     struct buf words;
 
     buf_init(&words, 256);
-    show_bound(row, row->min, &words);
+    config_show_bound(row, row->min, &words);
     buf_add(&words, STR(" to "));
-    show_bound(row, row->max, &words);
+    config_show_bound(row, row->max, &words);
     config_wrong(b, g->v, "must be " STR_FMT, STR_ARG(buf_str(&words)));
     buf_release(&words);
     return false;
@@ -370,8 +370,8 @@ static double config_rows_whole(double v)
     return v > -1e15 && v < 1e15 ? (double)(int64_t)v : v;
 }
 
-static bool to_number(struct config_build *b, const struct config_row *row, const struct given *g,
-                      double *out)
+static bool config_to_number(struct config_build *b, const struct config_row *row,
+                             const struct given *g, double *out)
 {
     double value = g->number;
 
@@ -437,7 +437,7 @@ static bool config_rows_set(struct config_build *b, const struct config_row *row
     default:
         break;
     }
-    if (!to_number(b, row, g, &number))
+    if (!config_to_number(b, row, g, &number))
         return false;
     if (row->type == CONFIG_IS_DECIMAL)
         *(str *)at = arena_dup(&b->c->arena, g->text);
@@ -472,7 +472,7 @@ static bool config_rows_read_row(struct config_build *b, const struct config_row
     return config_rows_set(b, row, &g, to);
 }
 
-static bool read_default(struct config_build *b, const struct config_row *row, void *to)
+static bool config_read_default(struct config_build *b, const struct config_row *row, void *to)
 {
     struct given g = {.text = str_c(row->fallback)};
     uint64_t n;
@@ -493,14 +493,15 @@ bool config_rows_read(struct config_build *b, const struct config_rows *rows,
         const struct config_row *row = &rows->rows[i];
         const struct json_node *v = config_at(&b->source->doc, object, row->path);
 
-        ok &= v ? config_rows_read_row(b, row, v, to) : !row->fallback || read_default(b, row, to);
+        ok &= v ? config_rows_read_row(b, row, v, to)
+                : !row->fallback || config_read_default(b, row, to);
     }
     return ok;
 }
 
 /* ---- showing ---- */
 
-static str choice_at(const char *choices, unsigned n)
+static str config_choice_at(const char *choices, unsigned n)
 {
     str all = str_c(choices);
 
@@ -534,10 +535,10 @@ void config_row_show(const struct config_row *row, const void *from, struct buf 
         buf_add(out, ((const str *)at)->n ? *(const str *)at : STR("null"));
         break;
     case CONFIG_IS_MS:
-        show_unit(*(const uint64_t *)at, shown_ms, COUNT_OF(shown_ms), out);
+        config_show_unit(*(const uint64_t *)at, shown_ms, COUNT_OF(shown_ms), out);
         break;
     case CONFIG_IS_SIZE:
-        show_unit(*(const size_t *)at, shown_sizes, COUNT_OF(shown_sizes), out);
+        config_show_unit(*(const size_t *)at, shown_sizes, COUNT_OF(shown_sizes), out);
         break;
     case CONFIG_IS_UNSIGNED:
         buf_printf(out, "%u", *(const unsigned *)at);
@@ -549,7 +550,7 @@ void config_row_show(const struct config_row *row, const void *from, struct buf 
         buf_printf(out, "%.15g", *(const double *)at);
         break;
     case CONFIG_IS_CHOICE:
-        buf_add(out, choice_at(row->choices, *(const unsigned *)at));
+        buf_add(out, config_choice_at(row->choices, *(const unsigned *)at));
         break;
     }
 }

@@ -68,7 +68,7 @@ void conversations_free(struct conversations *t)
 
 /* ---- a text, in blocks that do not depend on how it comes ---- */
 
-static void hash_begin(struct conversation_hash *h, const uint64_t seed[2])
+static void conversation_hash_begin(struct conversation_hash *h, const uint64_t seed[2])
 {
     h->seed[0] = seed[0];
     h->seed[1] = seed[1];
@@ -90,7 +90,8 @@ static uint64_t conversation_fold(uint64_t a, uint64_t b)
 /* Histories are long and every request repeats them, so a hash faster than map_hash is used: two
  * multiplications for 32 bytes. The seed is secret, and hashes are never shown. Of the block's
  * bytes the first n are text, the others zeros. */
-static void hash_block(struct conversation_hash *h, const char block[CONVERSATION_BLOCK], size_t n)
+static void conversation_hash_block(struct conversation_hash *h,
+                                    const char block[CONVERSATION_BLOCK], size_t n)
 {
     uint64_t word[CONVERSATION_BLOCK / 8], a = h->seed[0] ^ h->sum, b = h->seed[1] ^ n;
 
@@ -104,7 +105,7 @@ static void hash_block(struct conversation_hash *h, const char block[CONVERSATIO
     h->n = 0;
 }
 
-static void hash_add(struct conversation_hash *h, str s)
+static void conversation_hash_add(struct conversation_hash *h, str s)
 {
     size_t n;
 
@@ -119,7 +120,7 @@ static void hash_add(struct conversation_hash *h, str s)
         }
         if (n < CONVERSATION_BLOCK)
             memcpy(h->block + h->n, s.p, n);
-        hash_block(h, n < CONVERSATION_BLOCK ? h->block : s.p, CONVERSATION_BLOCK);
+        conversation_hash_block(h, n < CONVERSATION_BLOCK ? h->block : s.p, CONVERSATION_BLOCK);
     }
 }
 
@@ -128,7 +129,7 @@ static bool conversation_is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static void hash_feed(struct conversation_hash *h, str s)
+static void conversation_hash_feed(struct conversation_hash *h, str s)
 {
     size_t end = s.n;
 
@@ -139,49 +140,49 @@ static void hash_feed(struct conversation_hash *h, str s)
         for (; end && conversation_is_blank(*s.p); end--)
             s = str_slice(s, 1, s.n);
     if (end) {
-        hash_add(h, (str){h->space, h->space_n});
+        conversation_hash_add(h, (str){h->space, h->space_n});
         h->space_n = 0;
-        hash_add(h, str_slice(s, 0, end));
+        conversation_hash_add(h, str_slice(s, 0, end));
         s = str_slice(s, end, s.n);
     }
     for (size_t i = 0; h->begun && i < s.n; i++) {
         if (h->space_n == CONVERSATION_SPACE) {
-            hash_add(h, (str){h->space, h->space_n});
+            conversation_hash_add(h, (str){h->space, h->space_n});
             h->space_n = 0;
         }
         h->space[h->space_n++] = s.p[i];
     }
 }
 
-static uint64_t hash_end(struct conversation_hash *h)
+static uint64_t conversation_hash_end(struct conversation_hash *h)
 {
     assert(h->n < CONVERSATION_BLOCK);
     memset(h->block + h->n, 0, CONVERSATION_BLOCK - (size_t)h->n);
-    hash_block(h, h->block, h->n);
+    conversation_hash_block(h, h->block, h->n);
     return h->sum;
 }
 
 /* ---- atoms ---- */
 
-static uint64_t link_atom(const uint64_t seed[2], uint64_t chain, enum chat_role role,
-                          enum atom kind, uint64_t what)
+static uint64_t conversation_link_atom(const uint64_t seed[2], uint64_t chain, enum chat_role role,
+                                       enum atom kind, uint64_t what)
 {
     uint64_t all[4] = {chain, (uint64_t)role, (uint64_t)kind, what};
 
     return map_hash(seed, (str){(const char *)all, sizeof all});
 }
 
-static uint64_t of_text(const uint64_t seed[2], str text, bool *empty)
+static uint64_t conversation_of_text(const uint64_t seed[2], str text, bool *empty)
 {
     struct conversation_hash h;
 
-    hash_begin(&h, seed);
-    hash_feed(&h, text);
+    conversation_hash_begin(&h, seed);
+    conversation_hash_feed(&h, text);
     *empty = !h.begun;
-    return hash_end(&h);
+    return conversation_hash_end(&h);
 }
 
-static uint64_t of_data(const uint64_t seed[2], str data)
+static uint64_t conversation_of_data(const uint64_t seed[2], str data)
 {
     uint64_t both[3] = {
         data.n,
@@ -193,14 +194,14 @@ static uint64_t of_data(const uint64_t seed[2], str data)
 }
 
 /* The id tells two calls of one tool apart; providers that give none have the name alone. */
-static uint64_t of_call(const uint64_t seed[2], str id, str name)
+static uint64_t conversation_of_call(const uint64_t seed[2], str id, str name)
 {
     return map_hash(seed, id.n ? id : name);
 }
 
 /* False: this part does not count. */
-static bool of_part(const uint64_t seed[2], const struct chat_part *p, enum atom *kind,
-                    uint64_t *what)
+static bool conversation_of_part(const uint64_t seed[2], const struct chat_part *p, enum atom *kind,
+                                 uint64_t *what)
 {
     bool empty = false;
 
@@ -208,20 +209,20 @@ static bool of_part(const uint64_t seed[2], const struct chat_part *p, enum atom
     case CHAT_PART_TEXT:
     case CHAT_PART_REFUSAL:
         *kind = ATOM_TEXT;
-        *what = of_text(seed, p->text, &empty);
+        *what = conversation_of_text(seed, p->text, &empty);
         return !empty;
     case CHAT_PART_TOOL_CALL:
         *kind = ATOM_CALL;
-        *what = of_call(seed, p->id, p->name);
+        *what = conversation_of_call(seed, p->id, p->name);
         return true;
     case CHAT_PART_TOOL_RESULT:
         *kind = ATOM_RESULT;
-        *what = of_call(seed, p->id, p->name);
+        *what = conversation_of_call(seed, p->id, p->name);
         return true;
     case CHAT_PART_IMAGE:
     case CHAT_PART_FILE:
         *kind = ATOM_DATA;
-        *what = of_data(seed, p->data.n ? p->data : p->url);
+        *what = conversation_of_data(seed, p->data.n ? p->data : p->url);
         return true;
     default:
         return false;
@@ -240,9 +241,9 @@ static uint64_t conversation_walk(const uint64_t seed[2], const struct chat_requ
         const struct chat_message *m = &r->messages[i];
 
         for (size_t k = 0; m->role != CHAT_SYSTEM && k < m->part_count; k++) {
-            if (!of_part(seed, &m->parts[k], &kind, &what))
+            if (!conversation_of_part(seed, &m->parts[k], &kind, &what))
                 continue;
-            chain = link_atom(seed, chain, m->role, kind, what);
+            chain = conversation_link_atom(seed, chain, m->role, kind, what);
             if (count < ATOMS_MAX)
                 at[count++] = chain;
         }
@@ -274,12 +275,12 @@ void conversation_again(struct conversation *t)
 {
     t->said = t->asked;
     t->more = false;
-    hash_begin(&t->text, t->seed);
+    conversation_hash_begin(&t->text, t->seed);
 }
 
 /* ---- places ---- */
 
-static struct place *place_at(struct conversations *t, uint64_t hash)
+static struct place *conversation_place_at(struct conversations *t, uint64_t hash)
 {
     struct map_entry *found = map_find(&t->by_hash, (str){(const char *)&hash, sizeof hash});
 
@@ -288,11 +289,11 @@ static struct place *place_at(struct conversations *t, uint64_t hash)
 }
 
 /* An id of ours goes out with a prefix that it does not have in here. */
-static uint64_t id_place(const struct conversation *t, str id)
+static uint64_t conversation_id_place(const struct conversation *t, str id)
 {
     if (str_starts(id, STR("resp_")))
         id = str_slice(id, 5, id.n);
-    return link_atom(t->seed, 0, CHAT_ASSISTANT, ATOM_REPLY_ID, map_hash(t->seed, id));
+    return conversation_link_atom(t->seed, 0, CHAT_ASSISTANT, ATOM_REPLY_ID, map_hash(t->seed, id));
 }
 
 /* previous_response_id may name a response that only the provider has. */
@@ -311,22 +312,22 @@ static struct place *conversation_by_id(struct conversations *all, const struct 
         return NULL;
     arena_init(&a, 2 * ID_MAX);
     if (json_text(doc, v, &a, &id) && id.n)
-        p = place_at(all, id_place(t, id));
+        p = conversation_place_at(all, conversation_id_place(t, id));
     arena_release(&a);
     return p;
 }
 
 /* The place of the nth session that was at this one. */
-static uint64_t alike_place(const struct conversations *t, uint64_t hash, uint8_t n)
+static uint64_t conversation_alike_place(const struct conversations *t, uint64_t hash, uint8_t n)
 {
-    return n ? link_atom(t->seed, hash, CHAT_ASSISTANT, ATOM_ALIKE, n) : hash;
+    return n ? conversation_link_atom(t->seed, hash, CHAT_ASSISTANT, ATOM_ALIKE, n) : hash;
 }
 
 /* The session among those with the same history that is next. */
 static struct place *conversation_add_turn(struct conversations *all, struct place *p)
 {
     uint8_t n = p->gone_on <= p->alike ? p->gone_on++ : p->alike;
-    struct place *one = place_at(all, alike_place(all, p->hash, n));
+    struct place *one = conversation_place_at(all, conversation_alike_place(all, p->hash, n));
 
     assert(p->sure && p->alike <= ALIKE_MAX && p->gone_on <= p->alike + 1);
     return one ? one : p;
@@ -335,7 +336,7 @@ static struct place *conversation_add_turn(struct conversations *all, struct pla
 static struct place *conversation_by_words(struct conversations *all, const uint64_t *at, size_t n)
 {
     for (size_t i = n > 0 ? n - 1 : 0; i-- > 0;) {
-        struct place *p = place_at(all, at[i]);
+        struct place *p = conversation_place_at(all, at[i]);
 
         if (p && (p->sure || !p->shared))
             return p->sure ? conversation_add_turn(all, p) : p;
@@ -392,7 +393,7 @@ static bool conversation_is_of(const struct place *p, str session)
 
 static void conversation_note(struct conversations *t, uint64_t hash, str session, bool sure)
 {
-    struct place *p = place_at(t, hash);
+    struct place *p = conversation_place_at(t, hash);
 
     assert(session.n <= CONVERSATION_SESSION_MAX);
     if (!p) {
@@ -400,7 +401,8 @@ static void conversation_note(struct conversations *t, uint64_t hash, str sessio
         return;
     }
     for (uint8_t n = 0; n <= p->alike; n++)
-        if (conversation_is_of(place_at(t, alike_place(t, hash, n)), session)) {
+        if (conversation_is_of(conversation_place_at(t, conversation_alike_place(t, hash, n)),
+                               session)) {
             p->sure |= sure;
             return;
         }
@@ -414,31 +416,32 @@ static void conversation_note(struct conversations *t, uint64_t hash, str sessio
     } else if (p->alike < ALIKE_MAX) {
         uint8_t n = ++p->alike;
 
-        conversation_put_place(t, alike_place(t, hash, n), session, true);
+        conversation_put_place(t, conversation_alike_place(t, hash, n), session, true);
     }
 }
 
-static void text_over(struct conversation *t)
+static void conversation_text_over(struct conversation *t)
 {
     bool begun = t->text.begun;
-    uint64_t what = hash_end(&t->text);
+    uint64_t what = conversation_hash_end(&t->text);
 
     if (begun)
-        t->said = link_atom(t->seed, t->said, CHAT_ASSISTANT, ATOM_TEXT, what);
-    hash_begin(&t->text, t->seed);
+        t->said = conversation_link_atom(t->seed, t->said, CHAT_ASSISTANT, ATOM_TEXT, what);
+    conversation_hash_begin(&t->text, t->seed);
 }
 
 void conversation_text(struct conversation *t, str text)
 {
     t->more = true;
-    hash_feed(&t->text, text);
+    conversation_hash_feed(&t->text, text);
 }
 
 void conversation_call(struct conversation *t, str id, str name)
 {
-    text_over(t);
+    conversation_text_over(t);
     t->more = true;
-    t->said = link_atom(t->seed, t->said, CHAT_ASSISTANT, ATOM_CALL, of_call(t->seed, id, name));
+    t->said = conversation_link_atom(
+        t->seed, t->said, CHAT_ASSISTANT, ATOM_CALL, conversation_of_call(t->seed, id, name));
 }
 
 /* The stored positions: after its request, after its reply, and the ids of the reply. */
@@ -454,12 +457,12 @@ static void conversation_marks(const struct conversation *t, str reply_id, str o
     if (t->more && t->said != t->asked)
         at[BEHIND_REPLY] = t->said;
     if (named && reply_id.n)
-        at[AT_REPLY_ID] = id_place(t, reply_id);
+        at[AT_REPLY_ID] = conversation_id_place(t, reply_id);
     if (named && own_id.n)
-        at[AT_OWN_ID] = id_place(t, own_id);
+        at[AT_OWN_ID] = conversation_id_place(t, own_id);
 }
 
-static void note_all(struct conversations *all, str session, const uint64_t at[MARKS])
+static void conversation_note_all(struct conversations *all, str session, const uint64_t at[MARKS])
 {
     session = str_slice(
         session, 0, session.n < CONVERSATION_SESSION_MAX ? session.n : CONVERSATION_SESSION_MAX);
@@ -475,12 +478,12 @@ void conversation_end(struct conversations *all, struct conversation *t, str ses
 {
     uint64_t at[MARKS];
 
-    text_over(t);
+    conversation_text_over(t);
     conversation_marks(t, reply_id, own_id, at);
-    note_all(all, session, at);
+    conversation_note_all(all, session, at);
 }
 
-static void put_hex(char *p, uint64_t n)
+static void conversation_put_hex(char *p, uint64_t n)
 {
     for (size_t i = 16; i-- > 0; n >>= 4)
         p[i] = "0123456789abcdef"[n & 15];
@@ -498,7 +501,7 @@ str conversation_kept(const struct conversation *t, str reply_id, str own_id, st
         n = MARKS;
     p = arena_alloc(a, n * WIDTH);
     for (size_t i = 0; i < n; i++) {
-        put_hex(p + i * WIDTH, at[i]);
+        conversation_put_hex(p + i * WIDTH, at[i]);
         p[i * WIDTH + WIDTH - 1] = ' ';
     }
     return (str){p, n * WIDTH - 1};
@@ -525,5 +528,5 @@ void conversations_recall(struct conversations *all, str session, str kept)
         else
             return;
     if (session.n)
-        note_all(all, session, at);
+        conversation_note_all(all, session, at);
 }

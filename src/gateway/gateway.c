@@ -12,15 +12,15 @@
 #define PAST_MAX ((size_t)64 << 20)
 #define QUEUE_MAX ((size_t)64 << 20) /* records that wait for the disk: many large ones at once */
 
-static bool masker_new(const struct config *c, struct mask **out, struct err *e)
+static bool gateway_masker_new(const struct config *c, struct mask **out, struct err *e)
 {
     struct mask_options o = {c->mask_groups, c->mask_patterns, c->mask_pattern_count};
 
     return !c->masking || mask_new(&o, out, e);
 }
 
-static bool head_new(const struct config_provider *p, bool stream, struct secret *out,
-                     struct err *e)
+static bool gateway_head_new(const struct config_provider *p, bool stream, struct secret *out,
+                             struct err *e)
 {
     const struct wire *w = wire_get(p->dialect);
     struct buf head;
@@ -45,13 +45,13 @@ static bool head_new(const struct config_provider *p, bool stream, struct secret
     return ok;
 }
 
-static bool heads_new(struct setup *s, struct err *e)
+static bool gateway_heads_new(struct setup *s, struct err *e)
 {
     const struct config *c = s->config;
 
     for (size_t i = 0; i < c->provider_count; i++) {
-        if (!head_new(&c->providers[i], false, &s->heads[i][0], e) ||
-            !head_new(&c->providers[i], true, &s->heads[i][1], e))
+        if (!gateway_head_new(&c->providers[i], false, &s->heads[i][0], e) ||
+            !gateway_head_new(&c->providers[i], true, &s->heads[i][1], e))
             return false;
         s->sound[i] = client_lines(secret_reveal(&s->heads[i][0])) &&
                       client_lines(secret_reveal(&s->heads[i][1]));
@@ -93,7 +93,7 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
         s->capability[i] = base_alloc((n + 1) * sizeof *s->capability[i]);
         memset(s->capability[i], 0, (n + 1) * sizeof *s->capability[i]);
     }
-    if (!masker_new(c, &s->mask, e)) {
+    if (!gateway_masker_new(c, &s->mask, e)) {
         setup_release(s);
         return false;
     }
@@ -106,7 +106,7 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
             }
             c->providers[i].dialect = cassette_dialect(s->cassettes[i]);
         }
-    if (!heads_new(s, e)) {
+    if (!gateway_heads_new(s, e)) {
         setup_release(s);
         return false;
     }

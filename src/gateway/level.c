@@ -285,7 +285,7 @@ void level_set_refusal(const struct level *level, int64_t budget, const struct c
                 list);
 }
 
-static bool system_has(const struct chat_request *r, str words)
+static bool level_system_has(const struct chat_request *r, str words)
 {
     for (size_t i = 0; i < r->message_count; i++) {
         const struct chat_message *m = &r->messages[i];
@@ -299,7 +299,7 @@ static bool system_has(const struct chat_request *r, str words)
 
 str level_words(const struct chat_request *r, const struct config_preset *preset)
 {
-    if (preset && !system_has(r, STR(LEVEL_MARK)))
+    if (preset && !level_system_has(r, STR(LEVEL_MARK)))
         for (size_t i = 0; i < COUNT_OF(guides); i++)
             if (str_eq(preset->name, str_c(guides[i].name)))
                 return guides[i].words;
@@ -308,7 +308,7 @@ str level_words(const struct chat_request *r, const struct config_preset *preset
 
 str level_convention(const struct chat_request *r)
 {
-    return system_has(r, STR(CONVENTION_MARK)) ? STR("") : convention;
+    return level_system_has(r, STR(CONVENTION_MARK)) ? STR("") : convention;
 }
 
 bool level_uncertain(str thought)

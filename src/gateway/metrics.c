@@ -103,8 +103,8 @@ static bool metrics_find_key(const struct metrics_registry *r, str labels, size_
 
 /* The index of a set of labels that this thread has not met; 0, "other", once there are too many.
  */
-static size_t meet_key(struct metrics *m, enum metrics_set set, uint64_t hash, str id,
-                       const str *values)
+static size_t metrics_meet_key(struct metrics *m, enum metrics_set set, uint64_t hash, str id,
+                               const str *values)
 {
     struct metrics_registry *r = &m->registries[set];
     struct buf labels;
@@ -123,7 +123,7 @@ static size_t meet_key(struct metrics *m, enum metrics_set set, uint64_t hash, s
     return at;
 }
 
-static void *cell_at(struct metrics_table *t, enum metrics_set set, size_t at)
+static void *metrics_cell_at(struct metrics_table *t, enum metrics_set set, size_t at)
 {
     assert(at <= METRICS_SERIES_MAX);
     _Atomic uint64_t *cell = atomic_load_explicit(&t->cells[at], memory_order_relaxed);
@@ -142,7 +142,7 @@ static NOINLINE void *metrics_add_cell(struct metrics_shard *s, enum metrics_set
                                        str id, const str *values)
 {
     struct metrics_table *t = &s->tables[set];
-    size_t at = meet_key(s->all, set, hash, id, values), slot = hash % METRICS_SLOTS;
+    size_t at = metrics_meet_key(s->all, set, hash, id, values), slot = hash % METRICS_SLOTS;
 
     assert(at <= METRICS_SERIES_MAX);
     /* A set of labels without an entry is looked up again the next time. */
@@ -151,7 +151,7 @@ static NOINLINE void *metrics_add_cell(struct metrics_shard *s, enum metrics_set
             slot = (slot + 1) % METRICS_SLOTS;
         t->slots[slot] = (uint16_t)(at + 1);
     }
-    return cell_at(t, set, at);
+    return metrics_cell_at(t, set, at);
 }
 
 /* The counters of this thread for a set of labels. */
@@ -176,7 +176,7 @@ static void *metrics_cell(struct metrics_shard *s, enum metrics_set set, const s
         size_t at = t->slots[i] - 1u;
 
         if (r->keys[at].hash == hash && str_eq(r->keys[at].id, id))
-            return cell_at(t, set, at);
+            return metrics_cell_at(t, set, at);
     }
     return metrics_add_cell(s, set, hash, id, values);
 }
@@ -200,7 +200,7 @@ static uint64_t metrics_subtract_saturating(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static void count_request(struct metrics_route_model *m, const struct summary *c)
+static void metrics_count_request(struct metrics_route_model *m, const struct summary *c)
 {
     int class = c->status / 100;
 
@@ -211,7 +211,7 @@ static void count_request(struct metrics_route_model *m, const struct summary *c
         &m->duration, &metrics_seconds, metrics_subtract_saturating(c->end_ns, c->start_ns));
 }
 
-static void count_tokens(struct metrics_model *m, const struct chat_usage *u)
+static void metrics_count_tokens(struct metrics_model *m, const struct chat_usage *u)
 {
     uint64_t read = metrics_known(u->cache_read), write = metrics_known(u->cache_write);
 
@@ -224,12 +224,12 @@ static void count_tokens(struct metrics_model *m, const struct chat_usage *u)
     metrics_add(&m->tokens[METRICS_REASONING], metrics_known(u->reasoning));
 }
 
-static void count_model(struct metrics_model *m, const struct summary *c)
+static void metrics_count_model(struct metrics_model *m, const struct summary *c)
 {
     size_t level = (size_t)c->level < CHAT_LEVEL_COUNT ? (size_t)c->level : 0;
     uint64_t tokens = metrics_known(c->usage.reasoning);
 
-    count_tokens(m, &c->usage);
+    metrics_count_tokens(m, &c->usage);
     if (c->cost_usd > 0 && c->cost_usd < 1e9)
         metrics_add(&m->cost[c->cost_from_provider], (uint64_t)(c->cost_usd * 1e9 + 0.5));
     if (c->starved)
@@ -246,7 +246,7 @@ static void count_model(struct metrics_model *m, const struct summary *c)
                         (uint64_t)((double)tokens / (double)c->cap * 10000));
 }
 
-static void count_totals(struct metrics_totals *t, const struct summary *c)
+static void metrics_count_totals(struct metrics_totals *t, const struct summary *c)
 {
     size_t action = 0;
 
@@ -272,7 +272,7 @@ static void count_totals(struct metrics_totals *t, const struct summary *c)
             metrics_add(&t->anomalies[i], 1);
 }
 
-static bool is_recent(const struct metrics_recent *r, const str said[METRICS_LABELS_MAX])
+static bool metrics_is_recent(const struct metrics_recent *r, const str said[METRICS_LABELS_MAX])
 {
     for (size_t i = 0; i < METRICS_LABELS_MAX; i++)
         if (!str_eq((str){r->text[i], r->size[i]}, said[i]))
@@ -287,7 +287,7 @@ static struct metrics_recent *metrics_cells_of(struct metrics_shard *s, str rout
     const str said[METRICS_LABELS_MAX] = {route, provider, model};
     struct metrics_recent *r = &s->recent[(route.n + provider.n + 3 * model.n) % METRICS_RECENT];
 
-    if (is_recent(r, said))
+    if (metrics_is_recent(r, said))
         return r;
     r->route = metrics_cell(s, METRICS_BY_ROUTE, &route);
     r->route_model = metrics_cell(s, METRICS_BY_ROUTE_MODEL, said);
@@ -315,15 +315,15 @@ void metrics_done(struct metrics_shard *s, const struct summary *c)
     struct metrics_recent *cells = metrics_cells_of(s, c->route, provider, model);
 
     metrics_add(&s->totals.done, 1);
-    count_request(cells->route_model, c);
+    metrics_count_request(cells->route_model, c);
     metrics_observe(&cells->route->overhead,
                     &metrics_overhead,
                     metrics_subtract_saturating(took_ns, c->upstream_wait_ns));
     if (served && !cells->model)
         cells->model = metrics_cell(s, METRICS_BY_MODEL, (const str[]){provider, model});
     if (served)
-        count_model(cells->model, c);
-    count_totals(&s->totals, c);
+        metrics_count_model(cells->model, c);
+    metrics_count_totals(&s->totals, c);
 }
 
 void metrics_redacted(struct metrics_shard *s, str rule, uint64_t n)
@@ -337,7 +337,7 @@ void metrics_refused(struct metrics_shard *s, str route, int status, bool stream
 {
     struct summary c = {.status = status, .stream = stream, .end_ns = took_ns};
 
-    count_request(
+    metrics_count_request(
         metrics_cell(s, METRICS_BY_ROUTE_MODEL, (const str[]){route, STR("none"), STR("none")}),
         &c);
 }

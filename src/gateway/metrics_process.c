@@ -52,7 +52,7 @@ uint64_t metrics_process_start(void)
     return ticks && hz ? wall_ms - boot_ms + ticks * 1000 / hz : wall_ms;
 }
 
-static uint64_t open_files(void)
+static uint64_t metrics_open_files(void)
 {
     DIR *d = opendir("/proc/self/fd");
     uint64_t n = 0;
@@ -78,7 +78,7 @@ void metrics_process(struct metrics_text *t, uint64_t start_ms)
     metrics_family(t, "process_resident_memory_bytes", METRICS_GAUGE, "Memory in use.");
     metrics_line(t, "", "", metrics_process_column("/proc/self/statm", 1) * page, 1);
     metrics_family(t, "process_open_fds", METRICS_GAUGE, "Open file descriptors.");
-    metrics_line(t, "", "", open_files(), 1);
+    metrics_line(t, "", "", metrics_open_files(), 1);
     metrics_family(t, "process_start_time_seconds", METRICS_GAUGE, "Start, in seconds since 1970.");
     metrics_line(t, "", "", start_ms, 1000);
 }

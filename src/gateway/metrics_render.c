@@ -24,7 +24,7 @@ struct sums {
     bool *used;              /* "other" is shown only once it is needed */
 };
 
-static void add_cells(_Atomic uint64_t *to, const _Atomic uint64_t *from, size_t count)
+static void metrics_add_cells(_Atomic uint64_t *to, const _Atomic uint64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         atomic_store_explicit(&to[i],
@@ -50,7 +50,7 @@ static void sums_init(struct sums *s, struct metrics *m, enum metrics_set set,
                 atomic_load_explicit(&m->shards[k].tables[set].cells[i], memory_order_acquire);
 
             if (from)
-                add_cells(s->cells + i * s->each, from, s->each);
+                metrics_add_cells(s->cells + i * s->each, from, s->each);
             s->used[i] |= from != NULL;
         }
 }
@@ -85,7 +85,7 @@ static const char *metrics_render_add_label(char out[LABELS_MAX], const char *la
 
 /* ---- by labels that calls bring ---- */
 
-static void request_lines(struct sums *s)
+static void metrics_request_lines(struct sums *s)
 {
     static const char *const classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
     const struct metrics_route_model *c;
@@ -116,7 +116,7 @@ static void request_lines(struct sums *s)
         metrics_hist_lines(s->t, labels, &c->duration, &metrics_seconds);
 }
 
-static void overhead_lines(struct sums *s)
+static void metrics_overhead_lines(struct sums *s)
 {
     const struct metrics_route *c;
     const char *labels;
@@ -144,8 +144,8 @@ static void rule_lines(struct sums *s)
 }
 
 /* One family of counters, `count` side by side in each cell. */
-static void counter_lines(struct sums *s, size_t offset, const char *label,
-                          const char *const *values, size_t count, uint64_t unit)
+static void metrics_counter_lines(struct sums *s, size_t offset, const char *label,
+                                  const char *const *values, size_t count, uint64_t unit)
 {
     const char *cell, *labels;
 
@@ -181,7 +181,7 @@ static void level_lines(struct sums *s, size_t offset, const struct metrics_boun
         }
 }
 
-static void model_lines(struct sums *s)
+static void metrics_model_lines(struct sums *s)
 {
     static const char *const kinds[METRICS_TOKEN_KINDS] = {
         "input_uncached", "cache_read", "cache_write", "answer", "reasoning"};
@@ -192,15 +192,16 @@ static void model_lines(struct sums *s)
                    PREFIX "tokens",
                    METRICS_COUNTER,
                    "Tokens by kind; no kind contains another, so they can be added up.");
-    counter_lines(s, offsetof(struct metrics_model, tokens), "kind", kinds, METRICS_TOKEN_KINDS, 1);
+    metrics_counter_lines(
+        s, offsetof(struct metrics_model, tokens), "kind", kinds, METRICS_TOKEN_KINDS, 1);
     metrics_family(
         s->t, PREFIX "cost_usd", METRICS_COUNTER, "Cost in USD; source says who computed it.");
-    counter_lines(s, offsetof(struct metrics_model, cost), "source", sources, 2, USD);
+    metrics_counter_lines(s, offsetof(struct metrics_model, cost), "source", sources, 2, USD);
     metrics_family(s->t,
                    PREFIX "starved_answers",
                    METRICS_COUNTER,
                    "Calls whose reasoning left no room for an answer.");
-    counter_lines(s, offsetof(struct metrics_model, starved), "repaired", repaired, 2, 1);
+    metrics_counter_lines(s, offsetof(struct metrics_model, starved), "repaired", repaired, 2, 1);
     metrics_family(s->t,
                    PREFIX "reasoning_duration_seconds",
                    METRICS_HISTOGRAM,
@@ -270,7 +271,7 @@ static void totals_render(struct metrics_text *t, const struct metrics_totals *s
     total_lines(t, "", "kind", kinds, sum->anomalies, SPLIT_FLAG_COUNT);
 }
 
-static void commit_lines(struct metrics_text *t, const struct metrics_gauges *g)
+static void metrics_commit_lines(struct metrics_text *t, const struct metrics_gauges *g)
 {
     struct metrics_bounds bounds = {.unit = 1000000000, .count = STORE_COMMIT_STEPS};
     struct metrics_hist hist = {.sum = g->history_commit_ns};
@@ -284,7 +285,7 @@ static void commit_lines(struct metrics_text *t, const struct metrics_gauges *g)
         t, g->history_window_ms ? "mode=\"fast\"" : "mode=\"durable\"", &hist, &bounds);
 }
 
-static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
+static void metrics_gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
 {
     const struct {
         const char *name;
@@ -357,7 +358,7 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
     }
 }
 
-static void disk_lines(struct metrics_text *t, const struct metrics_gauges *g)
+static void metrics_disk_lines(struct metrics_text *t, const struct metrics_gauges *g)
 {
     metrics_family(
         t,
@@ -369,7 +370,7 @@ static void disk_lines(struct metrics_text *t, const struct metrics_gauges *g)
                    PREFIX "history_commit_seconds",
                    METRICS_HISTOGRAM,
                    "Time to write a group of records to disk.");
-    commit_lines(t, g);
+    metrics_commit_lines(t, g);
 }
 
 static void live_lines(struct metrics_text *t, const struct metrics_live live[METRICS_WAYS])
@@ -387,7 +388,7 @@ static void live_lines(struct metrics_text *t, const struct metrics_live live[ME
         metrics_line(t, "", ways[i], live[i].dropped, 1);
 }
 
-static void key_lines(struct metrics_text *t, const struct metrics_gauges *g)
+static void metrics_key_lines(struct metrics_text *t, const struct metrics_gauges *g)
 {
     metrics_family(t,
                    PREFIX "key_budget_remaining_ratio",
@@ -407,7 +408,7 @@ static void key_lines(struct metrics_text *t, const struct metrics_gauges *g)
     }
 }
 
-static void build_line(struct metrics_text *t)
+static void metrics_build_line(struct metrics_text *t)
 {
     struct buf labels;
 
@@ -424,9 +425,9 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
                     struct buf *out)
 {
     static void (*const render[METRICS_SET_COUNT])(struct sums *) = {
-        [METRICS_BY_ROUTE_MODEL] = request_lines,
-        [METRICS_BY_MODEL] = model_lines,
-        [METRICS_BY_ROUTE] = overhead_lines,
+        [METRICS_BY_ROUTE_MODEL] = metrics_request_lines,
+        [METRICS_BY_MODEL] = metrics_model_lines,
+        [METRICS_BY_ROUTE] = metrics_overhead_lines,
         [METRICS_BY_RULE] = rule_lines,
     };
     struct metrics_text t = {.out = out, .open = openmetrics};
@@ -436,7 +437,7 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
                    PREFIX "build_info",
                    METRICS_GAUGE,
                    "Version and commit of the program; the value is 1.");
-    build_line(&t);
+    metrics_build_line(&t);
     for (size_t set = 0; set < METRICS_SET_COUNT; set++) {
         struct sums s;
 
@@ -446,14 +447,14 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
     }
     memset(&totals, 0, sizeof totals);
     for (unsigned i = 0; i < m->shard_count; i++)
-        add_cells((_Atomic uint64_t *)(void *)&totals,
-                  (const _Atomic uint64_t *)(const void *)&m->shards[i].totals,
-                  sizeof totals / sizeof(uint64_t));
+        metrics_add_cells((_Atomic uint64_t *)(void *)&totals,
+                          (const _Atomic uint64_t *)(const void *)&m->shards[i].totals,
+                          sizeof totals / sizeof(uint64_t));
     totals_render(&t, &totals);
-    gauge_lines(&t, g);
-    disk_lines(&t, g);
+    metrics_gauge_lines(&t, g);
+    metrics_disk_lines(&t, g);
     live_lines(&t, g->live);
-    key_lines(&t, g);
+    metrics_key_lines(&t, g);
     pthread_mutex_lock(&m->source_lock);
     for (size_t i = 0; i < m->source_count; i++)
         m->sources[i].write(m->sources[i].ctx, &t);

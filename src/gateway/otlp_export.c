@@ -102,7 +102,7 @@ static bool otlp_export_take_batch(struct otlp *o)
     return n > 0;
 }
 
-static void count_batch(struct otlp *o, bool sent)
+static void otlp_count_batch(struct otlp *o, bool sent)
 {
     assert(o->batch > 0);
     pthread_mutex_lock(&o->lock);
@@ -124,7 +124,7 @@ static size_t otlp_export_count_waiting(struct otlp *o, bool *leaving)
 
 /* ---- sending ---- */
 
-static void send_batch(struct otlp *o);
+static void otlp_send_batch(struct otlp *o);
 
 /* Decides what to do next while no request is running. */
 static void otlp_export_go_on(struct otlp *o)
@@ -135,20 +135,20 @@ static void otlp_export_go_on(struct otlp *o)
     if (o->call || o->batch > 0)
         return;
     if ((n >= BATCH_MAX || (leaving && n > 0)) && otlp_export_take_batch(o))
-        send_batch(o);
+        otlp_send_batch(o);
     else if (leaving)
         loop_stop(o->loop);
     else
         loop_timer_set(o->loop, &o->timer, INTERVAL_MS);
 }
 
-static bool is_transient(int status)
+static bool otlp_is_transient(int status)
 {
     return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
 /* Full jitter around a wait that doubles; what the server asks for comes first. */
-static uint64_t backoff_ms(struct otlp *o)
+static uint64_t otlp_backoff_ms(struct otlp *o)
 {
     uint64_t wait = (uint64_t)BACKOFF_MS << (o->tries - 1);
 
@@ -166,11 +166,11 @@ static void otlp_export_ended(struct otlp *o, bool transient)
     o->call = NULL;
     (void)otlp_export_count_waiting(o, &leaving);
     if (o->status >= 200 && o->status < 300)
-        count_batch(o, true);
+        otlp_count_batch(o, true);
     else if (transient && o->tries < TRIES_MAX && !leaving)
-        loop_timer_set(o->loop, &o->timer, backoff_ms(o));
+        loop_timer_set(o->loop, &o->timer, otlp_backoff_ms(o));
     else
-        count_batch(o, false);
+        otlp_count_batch(o, false);
     if (o->batch == 0)
         otlp_export_go_on(o);
 }
@@ -202,7 +202,7 @@ static void otlp_export_on_end(void *ctx)
 {
     struct otlp *o = ctx;
 
-    otlp_export_ended(o, is_transient(o->status));
+    otlp_export_ended(o, otlp_is_transient(o->status));
 }
 
 static void otlp_export_on_error(void *ctx, const struct err *e, bool sent)
@@ -217,7 +217,7 @@ static void otlp_export_on_error(void *ctx, const struct err *e, bool sent)
 static const struct client_handler handler = {
     otlp_export_on_head, otlp_export_on_bytes, otlp_export_on_end, otlp_export_on_error, NULL};
 
-static void send_batch(struct otlp *o)
+static void otlp_send_batch(struct otlp *o)
 {
     const struct client_request request = {.url = &o->url,
                                            .method = STR("POST"),
@@ -241,13 +241,13 @@ static void otlp_export_on_timer(void *ctx)
     struct otlp *o = ctx;
 
     if (o->batch > 0 || otlp_export_take_batch(o))
-        send_batch(o);
+        otlp_send_batch(o);
     else
         loop_timer_set(o->loop, &o->timer, INTERVAL_MS);
 }
 
 /* Enough is there, or it is time to leave; then a batch that waits to be tried again goes now. */
-static void on_wake(void *ctx)
+static void otlp_on_wake(void *ctx)
 {
     struct otlp *o = ctx;
     bool leaving;
@@ -260,12 +260,12 @@ static void on_wake(void *ctx)
         loop_timer_clear(o->loop, &o->timer);
         loop_timer_set(o->loop, &o->deadline, LEAVE_MS);
         if (o->batch > 0 && !o->call)
-            send_batch(o);
+            otlp_send_batch(o);
     }
     otlp_export_go_on(o);
 }
 
-static void on_deadline(void *ctx)
+static void otlp_on_deadline(void *ctx)
 {
     loop_stop(((struct otlp *)ctx)->loop);
 }
@@ -330,7 +330,7 @@ void otlp_counts(struct otlp *o, uint64_t *depth, uint64_t *sent, uint64_t *drop
 }
 
 /* The URL, "PATH/v1/traces" and the header lines, one after the other. */
-static bool set_texts(struct otlp *o, str url, str headers, struct err *e)
+static bool otlp_set_texts(struct otlp *o, str url, str headers, struct err *e)
 {
     static const char own[] = "content-type: application/x-protobuf\r\ncontent-encoding: gzip\r\n"
                               "user-agent: rationale/" RATIONALE_VERSION "\r\n";
@@ -389,10 +389,10 @@ struct otlp *otlp_new(str url, str headers, const char *ca_file, struct err *e)
     buf_init(&o->body, BATCH_SIZE_MAX * 2);
     rand_init_os(&o->chance);
     o->gzip = gzip_new();
-    loop_task_init(&o->wake, on_wake, o);
+    loop_task_init(&o->wake, otlp_on_wake, o);
     loop_timer_init(&o->timer, otlp_export_on_timer, o);
-    loop_timer_init(&o->deadline, on_deadline, o);
-    ok = set_texts(o, url, headers, e) && (o->loop = loop_new(&clock_real, e)) &&
+    loop_timer_init(&o->deadline, otlp_on_deadline, o);
+    ok = otlp_set_texts(o, url, headers, e) && (o->loop = loop_new(&clock_real, e)) &&
          (o->resolver = resolver_new(1, e)) &&
          (!o->url.tls || (o->tls = tls_client_new(ca_file, e)));
     if (ok)

@@ -43,7 +43,7 @@ struct previous_responses *previous_response_new(const struct clock *clock, size
 
 /* ---- the list ---- */
 
-static void unlink_one(struct previous_responses *p, struct response *r)
+static void previous_unlink_one(struct previous_responses *p, struct response *r)
 {
     assert(r->newer ? r->newer->older == r : p->newest == r);
     assert(r->older ? r->older->newer == r : p->oldest == r);
@@ -61,9 +61,9 @@ static void previous_response_link_newest(struct previous_responses *p, struct r
     p->newest = r;
 }
 
-static void remove_one(struct previous_responses *p, struct response *r)
+static void previous_remove_one(struct previous_responses *p, struct response *r)
 {
-    unlink_one(p, r);
+    previous_unlink_one(p, r);
     (void)map_remove(&p->by_key, r->key);
     assert(p->size >= r->size);
     p->size -= r->size;
@@ -75,7 +75,7 @@ void previous_response_free(struct previous_responses *p)
     if (!p)
         return;
     while (p->oldest)
-        remove_one(p, p->oldest);
+        previous_remove_one(p, p->oldest);
     assert(p->size == 0 && !p->newest && map_count(&p->by_key) == 0);
     map_release(&p->by_key);
     pthread_mutex_destroy(&p->lock);
@@ -83,12 +83,12 @@ void previous_response_free(struct previous_responses *p)
 }
 
 /* The entries after it in the list are older. */
-static void drop_old(struct previous_responses *p)
+static void previous_drop_old(struct previous_responses *p)
 {
     uint64_t now = clock_mono_ns(p->clock);
 
     while (p->oldest && (p->size > p->size_max || now - p->oldest->used_ns > AGE_MAX_NS))
-        remove_one(p, p->oldest);
+        previous_remove_one(p, p->oldest);
 }
 
 /* ---- in and out ---- */
@@ -99,7 +99,7 @@ static char *previous_response_copy(char *to, str s)
     return to + s.n;
 }
 
-static str key_into(char **at, str who, str id)
+static str previous_key_into(char **at, str who, str id)
 {
     char *begin = *at;
 
@@ -116,9 +116,9 @@ static struct response *response_new(const struct previous_response *in)
     char *at = r->bytes;
 
     *r = (struct response){.size = size + 2 * sizeof(struct map_entry), .previous = STR("")};
-    r->key = key_into(&at, in->who, in->id);
+    r->key = previous_key_into(&at, in->who, in->id);
     if (in->previous.n)
-        r->previous = key_into(&at, in->who, in->previous);
+        r->previous = previous_key_into(&at, in->who, in->previous);
     r->session = (str){at, in->session.n};
     at = previous_response_copy(at, in->session);
     r->items = (str){at, in->items.n};
@@ -140,14 +140,14 @@ void previous_response_put(struct previous_responses *p, const struct previous_r
     pthread_mutex_lock(&p->lock);
     found = map_find(&p->by_key, r->key);
     if (found)
-        remove_one(p, found->value.ptr);
+        previous_remove_one(p, found->value.ptr);
     if (map_set(&p->by_key, r->key, MAP_PTR(r), &e)) {
         p->size += r->size;
         previous_response_link_newest(p, r);
     } else {
         free(r);
     }
-    drop_old(p);
+    previous_drop_old(p);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -179,15 +179,15 @@ bool previous_response_find(struct previous_responses *p, str who, str id, struc
         return err_set(e, ERR_NOT_FOUND, "no response has such an id");
     all = base_alloc(CHAIN_MAX * sizeof(void *));
     at = key = base_alloc(who.n + id.n + 1);
-    name = key_into(&at, who, id);
+    name = previous_key_into(&at, who, id);
     pthread_mutex_lock(&p->lock);
-    drop_old(p);
+    previous_drop_old(p);
     n = previous_response_chain(p, name, all);
     for (size_t i = n; i-- > 0;) {
         if (out->n && all[i]->items.n)
             buf_add_c(out, ',');
         buf_add(out, all[i]->items);
-        unlink_one(p, all[i]);
+        previous_unlink_one(p, all[i]);
         previous_response_link_newest(p, all[i]);
     }
     pthread_mutex_unlock(&p->lock);
@@ -204,7 +204,7 @@ void previous_response_forget(struct previous_responses *p, str session)
     for (struct response *r = p->oldest, *newer; r; r = newer) {
         newer = r->newer;
         if (!session.n || str_eq(r->session, session))
-            remove_one(p, r);
+            previous_remove_one(p, r);
     }
     pthread_mutex_unlock(&p->lock);
 }

@@ -100,7 +100,7 @@ const struct provider_row *provider_row_at(size_t index)
     return index < COUNT_OF(rows) ? &rows[index] : NULL;
 }
 
-static bool starts_alike(str s, str prefix)
+static bool provider_starts_alike(str s, str prefix)
 {
     if (s.n < prefix.n)
         return false;
@@ -115,16 +115,16 @@ static bool provider_is_named(str name, str row)
 {
     char next;
 
-    if (!starts_alike(name, row))
+    if (!provider_starts_alike(name, row))
         return false;
     next = name.n > row.n ? char_to_lower(name.p[row.n]) : '-';
     return next < 'a' || next > 'z';
 }
 
 /* A row's host is all of the base URL's host, or ends it at a dot. */
-static bool is_hosted(str host, str row)
+static bool provider_is_hosted(str host, str row)
 {
-    if (host.n < row.n || !starts_alike(str_slice(host, host.n - row.n, host.n), row))
+    if (host.n < row.n || !provider_starts_alike(str_slice(host, host.n - row.n, host.n), row))
         return false;
     return host.n == row.n || row.p[0] == '.' || host.p[host.n - row.n - 1] == '.';
 }
@@ -137,7 +137,7 @@ bool provider_separates(str host)
                                         "generativelanguage.googleapis.com"};
 
     for (size_t i = 0; i < COUNT_OF(hosts); i++)
-        if (is_hosted(host, str_c(hosts[i])))
+        if (provider_is_hosted(host, str_c(hosts[i])))
             return true;
     return false;
 }
@@ -151,7 +151,7 @@ static size_t provider_fit(const struct provider_row *row, str name, str host, s
 
     if (row->path && str_find(path, str_c(row->path)) == STR_NONE)
         return 0;
-    if (own_host.n > 0 && is_hosted(host, own_host))
+    if (own_host.n > 0 && provider_is_hosted(host, own_host))
         return 10000 + own_host.n * 2 + more;
     return provider_is_named(name, own_name) ? own_name.n * 2 + more : 0;
 }

@@ -48,7 +48,7 @@ static bool retry_parse_seconds(str s, int64_t *ms)
 }
 
 /* A date of HTTP in any of its three forms; NULL if it is none. */
-static const char *date_end(const char *date, struct tm *tm)
+static const char *retry_date_end(const char *date, struct tm *tm)
 {
     static const char *const forms[] = {
         "%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y"};
@@ -79,7 +79,7 @@ int64_t retry_after_ms(str retry_after, str ms_text, int64_t now_wall_ms)
         return -1;
     memcpy(date, retry_after.p, retry_after.n);
     date[retry_after.n] = '\0';
-    end = date_end(date, &tm);
+    end = retry_date_end(date, &tm);
     if (!end || *end)
         return -1;
     ms = (int64_t)timegm(&tm) * 1000 - now_wall_ms;

@@ -106,7 +106,7 @@ static bool setup_cache_is_blank(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static size_t digits_end(str s, size_t at)
+static size_t setup_digits_end(str s, size_t at)
 {
     while (at < s.n && setup_cache_is_digit(s.p[at]))
         at++;
@@ -115,13 +115,13 @@ static size_t digits_end(str s, size_t at)
 
 /* The position after the token at a place of such an object, or the place itself if the token is
  * not allowed there. A string is a name: a colon follows. */
-static size_t next_of_counts(str s, size_t at)
+static size_t setup_next_of_counts(str s, size_t at)
 {
     size_t end = at + 1;
 
     assert(at < s.n);
     if (setup_cache_is_digit(s.p[at])) {
-        end = digits_end(s, at);
+        end = setup_digits_end(s, at);
         return end - at <= MASK_COUNT_DIGITS ? end : at;
     }
     if (s.p[at] == '"') {
@@ -134,11 +134,11 @@ static size_t next_of_counts(str s, size_t at)
     return memchr("{},:", s.p[at], 4) || setup_cache_is_blank(s.p[at]) ? end : at;
 }
 
-static bool are_counts(str s)
+static bool setup_are_counts(str s)
 {
     size_t at = 0, next;
 
-    for (; at < s.n && (next = next_of_counts(s, at)) > at; at = next)
+    for (; at < s.n && (next = setup_next_of_counts(s, at)) > at; at = next)
         ;
     return at == s.n;
 }
@@ -150,7 +150,7 @@ static bool setup_cache_same_word(const char *a, const char *b)
 
 /* Whether two texts differ only in numbers, where the first are counts. No name contains a colon or
  * a blank, so a token after one of these is not a name. */
-static bool differ_in_counts(str a, str b)
+static bool setup_differ_in_counts(str a, str b)
 {
     size_t i = 0, k = 0, a_end, b_end;
 
@@ -163,8 +163,8 @@ static bool differ_in_counts(str a, str b)
             return true;
         while (i > 0 && setup_cache_is_digit(a.p[i - 1]))
             i--, k--;
-        a_end = digits_end(a, i);
-        b_end = digits_end(b, k);
+        a_end = setup_digits_end(a, i);
+        b_end = setup_digits_end(b, k);
         if (i == 0 || !(a.p[i - 1] == ':' || setup_cache_is_blank(a.p[i - 1])) || a_end == i ||
             b_end == k || b_end - k > MASK_COUNT_DIGITS || a_end == a.n || b_end == b.n ||
             a.p[a_end] != b.p[b_end])
@@ -181,9 +181,11 @@ bool setup_cache_clean_counts(struct setup_cache *l, const struct setup *s, str 
     if (s != l->setup || mask_minds_counts(s->mask) || !json.n)
         return false;
     for (size_t i = 0; i < SETUP_CACHE_COUNTS; i++)
-        if (l->counts[i].n && differ_in_counts((str){l->counts[i].text, l->counts[i].n}, json))
+        if (l->counts[i].n &&
+            setup_differ_in_counts((str){l->counts[i].text, l->counts[i].n}, json))
             return true;
-    if (json.n > SETUP_CACHE_COUNTS_MAX || !are_counts(json) || !mask_json_clean(s->mask, json))
+    if (json.n > SETUP_CACHE_COUNTS_MAX || !setup_are_counts(json) ||
+        !mask_json_clean(s->mask, json))
         return false;
     assert(l->counts_next < SETUP_CACHE_COUNTS);
     l->counts[l->counts_next].n = (uint16_t)json.n;

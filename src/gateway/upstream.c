@@ -69,7 +69,7 @@ static void tape_bytes(struct upstream *u, str bytes)
 }
 
 /* Requests and replies may contain the provider's key. */
-static void without_key(struct buf *line, str key)
+static void upstream_without_key(struct buf *line, str key)
 {
     str rest = buf_str(line);
     struct buf out;
@@ -123,7 +123,7 @@ static void tape_end(struct upstream_tape *t)
     buf_init(&line, 3 * TAPE_MAX);
     cassette_head(p->dialect, &head);
     cassette_line(&call, &line);
-    without_key(&line, key);
+    upstream_without_key(&line, key);
     if (!buf_full(&t->bytes) && !buf_full(&line))
         cassette_writer_add(t->copy.cassette_writer, p->record, buf_str(&head), buf_str(&line));
     buf_release(&head);
@@ -295,7 +295,7 @@ static void upstream_take_end(struct upstream *u, const struct err *e)
 
 /* ---- over the network ---- */
 
-static str without_parameters(str type)
+static str upstream_without_parameters(str type)
 {
     size_t n = 0;
 
@@ -305,7 +305,7 @@ static str without_parameters(str type)
 }
 
 /* A successful reply has no Retry-After. */
-static int64_t come_again_ms(const struct clock *clock, const struct http1_head *h)
+static int64_t upstream_come_again_ms(const struct clock *clock, const struct http1_head *h)
 {
     if (h->status >= 200 && h->status <= 299)
         return -1;
@@ -318,8 +318,8 @@ struct upstream_head upstream_read_head(const struct http1_head *h, const struct
 {
     return (struct upstream_head){
         .status = h->status,
-        .type = without_parameters(http1_find(h, STR("content-type"))),
-        .retry_after_ms = come_again_ms(clock, h),
+        .type = upstream_without_parameters(http1_find(h, STR("content-type"))),
+        .retry_after_ms = upstream_come_again_ms(clock, h),
         .coding = http1_find(h, STR("content-encoding")),
         .fields = h,
     };

@@ -75,7 +75,7 @@ void vault_seed(struct vault *v, const uint64_t seed[2])
 
 /* ---- the list ---- */
 
-static void unlink_held(struct vault *v, struct held *h)
+static void vault_unlink_held(struct vault *v, struct held *h)
 {
     assert(h->newer ? h->newer->older == h : v->newest == h);
     assert(h->older ? h->older->newer == h : v->oldest == h);
@@ -83,7 +83,7 @@ static void unlink_held(struct vault *v, struct held *h)
     *(h->older ? &h->older->newer : &v->oldest) = h->newer;
 }
 
-static void link_newest(struct vault *v, struct held *h)
+static void vault_link_newest(struct vault *v, struct held *h)
 {
     assert(!v->newest == !v->oldest);
     h->newer = NULL;
@@ -102,12 +102,12 @@ static void vault_free_fragments(struct held *h)
     h->count = 0;
 }
 
-static void remove_held(struct vault *v, struct held *h)
+static void vault_remove_held(struct vault *v, struct held *h)
 {
     struct call *call = h->call;
     struct held **at = &call->held;
 
-    unlink_held(v, h);
+    vault_unlink_held(v, h);
     while (*at != h)
         at = &(*at)->sibling;
     *at = h->sibling;
@@ -127,14 +127,14 @@ void vault_free(struct vault *v)
     if (!v)
         return;
     while (v->oldest)
-        remove_held(v, v->oldest);
+        vault_remove_held(v, v->oldest);
     assert(v->size == 0 && !v->newest && map_count(&v->calls) == 0);
     map_release(&v->calls);
     pthread_mutex_destroy(&v->lock);
     free(v);
 }
 
-static bool is_old(const struct vault *v, const struct held *h)
+static bool vault_is_old(const struct vault *v, const struct held *h)
 {
     return clock_mono_ns(v->clock) - h->put_ns > AGE_MAX_NS;
 }
@@ -148,14 +148,14 @@ static void vault_sweep(struct vault *v)
     v->swept_ns = now;
     for (struct held *h = v->oldest, *newer; h; h = newer) {
         newer = h->newer;
-        if (is_old(v, h))
-            remove_held(v, h);
+        if (vault_is_old(v, h))
+            vault_remove_held(v, h);
     }
 }
 
 /* ---- in and out ---- */
 
-static struct call *find_call(const struct vault *v, str id)
+static struct call *vault_find_call(const struct vault *v, str id)
 {
     struct map_entry *found = map_find(&v->calls, id);
 
@@ -169,14 +169,15 @@ static unsigned vault_score_agreement(const struct held *h, const struct vault_c
            (h->results == call->results);
 }
 
-static struct held *find_best(const struct vault *v, str origin, const struct vault_call *call)
+static struct held *vault_find_best(const struct vault *v, str origin,
+                                    const struct vault_call *call)
 {
-    struct call *there = find_call(v, call->id);
+    struct call *there = vault_find_call(v, call->id);
     struct held *best = NULL;
     unsigned most = 0;
 
     for (struct held *h = there ? there->held : NULL; h; h = h->sibling) {
-        unsigned n = !h->spoilt && str_eq(h->origin, origin) && !is_old(v, h)
+        unsigned n = !h->spoilt && str_eq(h->origin, origin) && !vault_is_old(v, h)
                          ? vault_score_agreement(h, call)
                          : 0;
 
@@ -191,9 +192,9 @@ static struct held *find_best(const struct vault *v, str origin, const struct va
 }
 
 /* The entry of exactly this place. */
-static struct held *find_same(struct vault *v, str origin, const struct vault_call *call)
+static struct held *vault_find_same(struct vault *v, str origin, const struct vault_call *call)
 {
-    struct call *there = find_call(v, call->id);
+    struct call *there = vault_find_call(v, call->id);
     struct held *same = there ? there->held : NULL;
 
     while (same && !(str_eq(same->origin, origin) && same->asked == call->asked &&
@@ -202,9 +203,9 @@ static struct held *find_same(struct vault *v, str origin, const struct vault_ca
     return same;
 }
 
-static struct call *get_call(struct vault *v, str id)
+static struct call *vault_get_call(struct vault *v, str id)
 {
-    struct call *call = find_call(v, id);
+    struct call *call = vault_find_call(v, id);
     struct err e;
 
     if (call)
@@ -230,12 +231,12 @@ static void vault_make_room(struct vault *v, struct call *call)
         return;
     while (last->sibling)
         last = last->sibling;
-    remove_held(v, last);
+    vault_remove_held(v, last);
 }
 
-static struct held *add_held(struct vault *v, str origin, const struct vault_call *of)
+static struct held *vault_add_held(struct vault *v, str origin, const struct vault_call *of)
 {
-    struct call *call = get_call(v, of->id);
+    struct call *call = vault_get_call(v, of->id);
     struct held *h;
 
     if (!call)
@@ -255,7 +256,7 @@ static struct held *add_held(struct vault *v, str origin, const struct vault_cal
     call->held_count++;
     assert(call->held_count <= PLACES_MAX);
     v->size += h->size;
-    link_newest(v, h);
+    vault_link_newest(v, h);
     return h;
 }
 
@@ -324,11 +325,11 @@ static void vault_store(struct vault *v, str origin, const struct vault_call *ca
 {
     uint64_t now = clock_mono_ns(v->clock), put_ns = now > call->age_ns ? now - call->age_ns : 0;
 
-    h = h ? h : add_held(v, origin, call);
+    h = h ? h : vault_add_held(v, origin, call);
     if (h && !h->spoilt && !vault_has(h, name, text)) {
         h->put_ns = put_ns;
-        unlink_held(v, h);
-        link_newest(v, h);
+        vault_unlink_held(v, h);
+        vault_link_newest(v, h);
         if (h->count == FRAGMENTS_MAX || text.n > v->size_max || name.n > v->size_max ||
             h->size + name.n + text.n + sizeof(struct fragment) > v->size_max)
             vault_spoil(v, h);
@@ -338,7 +339,7 @@ static void vault_store(struct vault *v, str origin, const struct vault_call *ca
         h->put_ns = put_ns;
     }
     while (v->size > v->size_max && v->oldest)
-        remove_held(v, v->oldest);
+        vault_remove_held(v, v->oldest);
 }
 
 void vault_put(struct vault *v, str origin, const struct vault_call *call, str name, str text)
@@ -347,9 +348,9 @@ void vault_put(struct vault *v, str origin, const struct vault_call *call, str n
 
     pthread_mutex_lock(&v->lock);
     vault_sweep(v);
-    h = find_same(v, origin, call);
-    if (h && (h->reply != call->reply || is_old(v, h))) {
-        remove_held(v, h);
+    h = vault_find_same(v, origin, call);
+    if (h && (h->reply != call->reply || vault_is_old(v, h))) {
+        vault_remove_held(v, h);
         h = NULL;
     }
     vault_store(v, origin, call, name, text, h);
@@ -361,7 +362,7 @@ void vault_add(struct vault *v, str origin, const struct vault_call *call, str n
     struct held *h;
 
     pthread_mutex_lock(&v->lock);
-    h = find_same(v, origin, call);
+    h = vault_find_same(v, origin, call);
     if (call->age_ns <= AGE_MAX_NS && (!h || h->reply == call->reply))
         vault_store(v, origin, call, name, text, h);
     pthread_mutex_unlock(&v->lock);
@@ -385,7 +386,7 @@ size_t vault_latest(struct vault *v, size_t size_max, struct arena *a, struct va
             STR(""), h->asked, h->system, h->results, h->reply, now - h->put_ns};
         str origin;
 
-        if (is_old(v, h))
+        if (vault_is_old(v, h))
             continue;
         /* One copy for all fragments: their number does not multiply the size of a long id. */
         call.id = arena_dup(a, h->call->id);
@@ -406,7 +407,7 @@ size_t vault_find(struct vault *v, str origin, const struct vault_call *call, st
     size_t n = 0;
 
     pthread_mutex_lock(&v->lock);
-    h = find_best(v, origin, call);
+    h = vault_find_best(v, origin, call);
     /* Alignment and NULs of the copies are in it. */
     if (h && !arena_fits(a, 2 * (h->size + h->count * 64), 0))
         h = NULL;
@@ -415,8 +416,8 @@ size_t vault_find(struct vault *v, str origin, const struct vault_call *call, st
     if (h) {
         assert(n <= h->count);
         n = h->count;
-        unlink_held(v, h);
-        link_newest(v, h);
+        vault_unlink_held(v, h);
+        vault_link_newest(v, h);
     }
     pthread_mutex_unlock(&v->lock);
     return n;
@@ -428,9 +429,9 @@ bool vault_knows(struct vault *v, str call_id)
     bool known = false;
 
     pthread_mutex_lock(&v->lock);
-    there = find_call(v, call_id);
+    there = vault_find_call(v, call_id);
     for (const struct held *h = there ? there->held : NULL; h; h = h->sibling)
-        known |= !h->spoilt && !is_old(v, h);
+        known |= !h->spoilt && !vault_is_old(v, h);
     pthread_mutex_unlock(&v->lock);
     return known;
 }

@@ -59,7 +59,7 @@ static size_t yaml_count_digits(str s, size_t at)
 }
 
 /* 0x1F and 0o17. */
-static bool based_number(str s, struct buf *out)
+static bool yaml_based_number(str s, struct buf *out)
 {
     unsigned base = s.n > 2 && s.p[0] == '0' ? s.p[1] == 'x' ? 16 : s.p[1] == 'o' ? 8 : 0 : 0;
     uint64_t value = 0;
@@ -86,7 +86,7 @@ static bool yaml_number(str s, struct buf *out)
     size_t at = s.n > 0 && (s.p[0] == '-' || s.p[0] == '+'), whole, fraction = 0, zeros = 0;
     bool dot, negative = at && s.p[0] == '-';
 
-    if (based_number(s, out))
+    if (yaml_based_number(s, out))
         return true;
     whole = yaml_count_digits(s, at);
     dot = at + whole < s.n && s.p[at + whole] == '.';
@@ -158,7 +158,7 @@ static bool yaml_plain(struct reader *r, str s)
 }
 
 /* The value of ${NAME...: how many bytes the name has, 0 after an error. */
-static size_t fill_in(struct reader *r, str s, size_t at)
+static size_t yaml_fill_in(struct reader *r, str s, size_t at)
 {
     char name[128];
     const char *value;
@@ -211,7 +211,7 @@ static bool yaml_expand_variables(struct reader *r, str s, str *out, str *raw)
             continue;
         }
         buf_add(&r->scratch, str_slice(s, at, found));
-        name = fill_in(r, s, found + 2);
+        name = yaml_fill_in(r, s, found + 2);
         if (!name)
             return false;
         at = found + 2 + name + 1;
@@ -282,7 +282,7 @@ static bool yaml_open_level(struct reader *r, bool mapping)
     return true;
 }
 
-static bool begin_document(struct reader *r)
+static bool yaml_begin_document(struct reader *r)
 {
     if (r->document)
         return err_set(r->e, ERR_INPUT, "a second document: there may be only one in the file");
@@ -290,7 +290,7 @@ static bool begin_document(struct reader *r)
     return true;
 }
 
-static bool refuse_marks(struct reader *r, const yaml_char_t *anchor, const yaml_char_t *tag)
+static bool yaml_refuse_marks(struct reader *r, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     if (anchor)
         return err_set(r->e, ERR_INPUT, "anchors and aliases are not taken: write the value out");
@@ -304,16 +304,17 @@ static bool yaml_take(struct reader *r, const yaml_event_t *ev)
     r->line = (unsigned)ev->start_mark.line + 1;
     switch (ev->type) {
     case YAML_DOCUMENT_START_EVENT:
-        return begin_document(r);
+        return yaml_begin_document(r);
     case YAML_ALIAS_EVENT:
-        return refuse_marks(r, ev->data.alias.anchor, NULL);
+        return yaml_refuse_marks(r, ev->data.alias.anchor, NULL);
     case YAML_SCALAR_EVENT:
-        return refuse_marks(r, ev->data.scalar.anchor, ev->data.scalar.tag) && yaml_scalar(r, ev);
+        return yaml_refuse_marks(r, ev->data.scalar.anchor, ev->data.scalar.tag) &&
+               yaml_scalar(r, ev);
     case YAML_MAPPING_START_EVENT:
-        return refuse_marks(r, ev->data.mapping_start.anchor, ev->data.mapping_start.tag) &&
+        return yaml_refuse_marks(r, ev->data.mapping_start.anchor, ev->data.mapping_start.tag) &&
                yaml_open_level(r, true);
     case YAML_SEQUENCE_START_EVENT:
-        return refuse_marks(r, ev->data.sequence_start.anchor, ev->data.sequence_start.tag) &&
+        return yaml_refuse_marks(r, ev->data.sequence_start.anchor, ev->data.sequence_start.tag) &&
                yaml_open_level(r, false);
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
@@ -353,7 +354,7 @@ static bool yaml_unreadable(struct reader *r, str before, const char *problem)
                    problem);
 }
 
-static bool parse_failed(struct reader *r, const yaml_parser_t *p, str text)
+static bool yaml_parse_failed(struct reader *r, const yaml_parser_t *p, str text)
 {
     const char *problem = p->problem ? p->problem : "it could not be read";
 
@@ -384,7 +385,7 @@ static bool yaml_pump(struct reader *r, str text)
     yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
     while (ok && more) {
         if (!yaml_parser_parse(&parser, &ev)) {
-            ok = parse_failed(r, &parser, text);
+            ok = yaml_parse_failed(r, &parser, text);
             break;
         }
         more = ev.type != YAML_STREAM_END_EVENT;
@@ -401,7 +402,7 @@ static bool yaml_pump(struct reader *r, str text)
 
 /* ---- repeated keys ---- */
 
-static bool unique_keys(struct reader *r, const struct json *doc, const struct json_node *v)
+static bool yaml_unique_keys(struct reader *r, const struct json *doc, const struct json_node *v)
 {
     struct map seen;
     bool ok = true;
@@ -427,7 +428,7 @@ static bool unique_keys(struct reader *r, const struct json *doc, const struct j
     return ok;
 }
 
-static bool check_keys(struct reader *r)
+static bool yaml_check_keys(struct reader *r)
 {
     struct json doc;
     bool ok;
@@ -436,7 +437,7 @@ static bool check_keys(struct reader *r)
     assert(!ok || doc.n == r->count);
     for (uint32_t i = 0; ok && i < doc.n; i++)
         if (doc.nodes[i].kind == JSON_OBJECT && doc.nodes[i].span > 3)
-            ok = unique_keys(r, &doc, &doc.nodes[i]);
+            ok = yaml_unique_keys(r, &doc, &doc.nodes[i]);
     json_release(&doc);
     return ok;
 }
@@ -452,7 +453,7 @@ bool yaml_read(str text, struct arena *a, struct yaml *out, struct err *e)
     if (text.n > YAML_SIZE_MAX)
         ok = err_set(e, ERR_LIMIT, "larger than %zu bytes", YAML_SIZE_MAX);
     else
-        ok = yaml_pump(&r, text) && json_out_ok(&r.out, e) && check_keys(&r);
+        ok = yaml_pump(&r, text) && json_out_ok(&r.out, e) && yaml_check_keys(&r);
     out->line = r.line;
     if (ok) {
         out->json = arena_dup(a, buf_str(&r.json));

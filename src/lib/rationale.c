@@ -23,8 +23,8 @@ const char *rationale_version(void)
 }
 
 /* Says why to a caller who wants to know; false. */
-static bool give_error(struct rationale_error *out, enum rationale_error_code code,
-                       const char *text, const char *what)
+static bool rationale_give_error(struct rationale_error *out, enum rationale_error_code code,
+                                 const char *text, const char *what)
 {
     if (out) {
         out->code = (int)code;
@@ -102,16 +102,17 @@ static void rationale_begin(struct rationale_split *s)
 }
 
 /* The pair's markers are copied, so that the caller's may go. */
-static bool use_pair(struct rationale_split *s, const char *open, const char *close,
-                     struct rationale_error *error)
+static bool rationale_use_pair(struct rationale_split *s, const char *open, const char *close,
+                               struct rationale_error *error)
 {
     struct err e;
     str o = str_c(open), c = str_c(close);
 
     if (!open || !close)
-        return give_error(error, RATIONALE_ERROR_INPUT, "open and close go together", NULL);
+        return rationale_give_error(
+            error, RATIONALE_ERROR_INPUT, "open and close go together", NULL);
     if (!split_pair_init(&s->pair, o, c, &e))
-        return give_error(error, RATIONALE_ERROR_INPUT, e.text, NULL);
+        return rationale_give_error(error, RATIONALE_ERROR_INPUT, e.text, NULL);
     assert(o.n <= sizeof s->open && c.n <= sizeof s->close);
     memcpy(s->open, open, o.n);
     memcpy(s->close, close, c.n);
@@ -125,22 +126,23 @@ struct rationale_split *rationale_split_new(const struct rationale_split_options
     struct rationale_split *s;
 
     if (!o || !o->on_run) {
-        give_error(error, RATIONALE_ERROR_INPUT, "on_run is missing", NULL);
+        rationale_give_error(error, RATIONALE_ERROR_INPUT, "on_run is missing", NULL);
         return NULL;
     }
     s = base_alloc(sizeof *s);
     s->options = *o;
     if (o->format && (o->open || o->close)) {
-        give_error(error, RATIONALE_ERROR_INPUT, "either a format or a pair, not both", NULL);
+        rationale_give_error(
+            error, RATIONALE_ERROR_INPUT, "either a format or a pair, not both", NULL);
         goto fail;
     }
     if (o->open || o->close) {
-        if (!use_pair(s, o->open, o->close, error))
+        if (!rationale_use_pair(s, o->open, o->close, error))
             goto fail;
     } else {
         s->format = split_format_find(str_c(o->format ? o->format : "think"));
         if (!s->format) {
-            give_error(error, RATIONALE_ERROR_NOT_FOUND, "no such format: ", o->format);
+            rationale_give_error(error, RATIONALE_ERROR_NOT_FOUND, "no such format: ", o->format);
             goto fail;
         }
     }
@@ -246,21 +248,22 @@ const char *rationale_vocab_name(size_t index)
     return v ? tokens_vocab_name(v).p : NULL;
 }
 
-static const struct tokens_vocab *find_vocab(const char *name, struct rationale_error *error)
+static const struct tokens_vocab *rationale_find_vocab(const char *name,
+                                                       struct rationale_error *error)
 {
     const struct tokens_vocab *v = tokens_vocab_find(str_c(name));
 
     if (!name)
-        give_error(error, RATIONALE_ERROR_INPUT, "no vocabulary is named", NULL);
+        rationale_give_error(error, RATIONALE_ERROR_INPUT, "no vocabulary is named", NULL);
     else if (!v)
-        give_error(error, RATIONALE_ERROR_NOT_FOUND, "no such vocabulary: ", name);
+        rationale_give_error(error, RATIONALE_ERROR_NOT_FOUND, "no such vocabulary: ", name);
     return v;
 }
 
 bool rationale_count(const char *vocab, const char *text, size_t size, size_t *count,
                      struct rationale_error *error)
 {
-    const struct tokens_vocab *v = find_vocab(vocab, error);
+    const struct tokens_vocab *v = rationale_find_vocab(vocab, error);
 
     if (!v)
         return false;
@@ -271,13 +274,13 @@ bool rationale_count(const char *vocab, const char *text, size_t size, size_t *c
 bool rationale_encode(const char *vocab, const char *text, size_t size, uint32_t *ids,
                       size_t ids_max, size_t *count, struct rationale_error *error)
 {
-    const struct tokens_vocab *v = find_vocab(vocab, error);
+    const struct tokens_vocab *v = rationale_find_vocab(vocab, error);
     struct tokens_list list;
 
     if (!v)
         return false;
     if (size > SIZE_MAX / 4 - 1)
-        return give_error(error, RATIONALE_ERROR_LIMIT, "the text is too large", NULL);
+        return rationale_give_error(error, RATIONALE_ERROR_LIMIT, "the text is too large", NULL);
     tokens_list_init(&list, size * 3 + 1); /* a bad byte counts as a character of three */
     tokens_encode(v, size ? (str){text, size} : STR(""), &list);
     assert(list.n <= size * 3 + 1);
@@ -295,7 +298,7 @@ struct rationale_counter {
 
 struct rationale_counter *rationale_counter_new(const char *vocab, struct rationale_error *error)
 {
-    const struct tokens_vocab *v = find_vocab(vocab, error);
+    const struct tokens_vocab *v = rationale_find_vocab(vocab, error);
     struct rationale_counter *c;
 
     if (!v)

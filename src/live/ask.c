@@ -24,8 +24,8 @@ static bool ask_set_error(const char **code, const char *what)
     return false;
 }
 
-static bool read_channel(const struct json *doc, struct arena *a, struct ask *out,
-                         const char **code, struct err *e)
+static bool ask_read_channel(const struct json *doc, struct arena *a, struct ask *out,
+                             const char **code, struct err *e)
 {
     const struct json_node *v = json_find(doc, json_root(doc), STR("channel"));
     str text;
@@ -43,8 +43,8 @@ static bool read_channel(const struct json *doc, struct arena *a, struct ask *ou
     return true;
 }
 
-static bool read_message(const struct json *doc, struct arena *a, struct ask *out,
-                         const char **code, struct err *e)
+static bool ask_read_message(const struct json *doc, struct arena *a, struct ask *out,
+                             const char **code, struct err *e)
 {
     const struct json_node *root = json_root(doc);
     const struct json_node *type = json_find(doc, root, STR("type"));
@@ -57,7 +57,7 @@ static bool read_message(const struct json *doc, struct arena *a, struct ask *ou
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (json_is(doc, type, str_c(types[i].type))) {
             out->kind = types[i].kind;
-            return !types[i].channel || read_channel(doc, a, out, code, e);
+            return !types[i].channel || ask_read_channel(doc, a, out, code, e);
         }
     err_set(e,
             ERR_INPUT,
@@ -81,7 +81,7 @@ bool ask_parse(str text, struct ask *out, const char **code, struct err *e)
     } else if (!json_parse(&doc, text, e)) {
         ok = ask_set_error(code, "invalid_json");
     } else {
-        ok = read_message(&doc, &a, &ask, code, e);
+        ok = ask_read_message(&doc, &a, &ask, code, e);
     }
     if (ok)
         *out = ask;

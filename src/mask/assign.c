@@ -39,7 +39,7 @@ static char mask_assign_peek(struct place *p, size_t at)
     return '\0';
 }
 
-static void skip_of(struct place *p, const char *set, size_t max)
+static void mask_skip_of(struct place *p, const char *set, size_t max)
 {
     size_t from = p->i;
     char c;
@@ -59,7 +59,7 @@ static bool mask_assign_word_at(struct place *p, size_t at, const char *word)
 
 /* ---- the name ---- */
 
-static bool begins_line(str s, size_t at)
+static bool mask_begins_line(str s, size_t at)
 {
     assert(at <= s.n);
     while (at > 0 && (s.p[at - 1] == ' ' || s.p[at - 1] == '\t' || s.p[at - 1] == '-' ||
@@ -69,7 +69,7 @@ static bool begins_line(str s, size_t at)
 }
 
 /* The whole name around `at`. A name may be several words: "api key". */
-static bool name_around(struct place *p, size_t at)
+static bool mask_name_around(struct place *p, size_t at)
 {
     str s = p->t->s;
     size_t from = at, end = mask_name_end(s, at);
@@ -93,7 +93,7 @@ static bool name_around(struct place *p, size_t at)
         return false;
     p->i = end;
     p->name_from = from;
-    p->line = begins_line(s, from);
+    p->line = mask_begins_line(s, from);
     p->header = end - from >= 6 && (str_ends(str_slice(s, 0, end), STR("orization")) ||
                                     str_ends(str_slice(s, 0, end), STR("ORIZATION")) ||
                                     str_ends(str_slice(s, 0, end), STR("ookie")));
@@ -102,7 +102,7 @@ static bool name_around(struct place *p, size_t at)
 
 /* ---- from the name to the value ---- */
 
-static bool is_flag(const struct place *p)
+static bool mask_is_flag(const struct place *p)
 {
     str s = p->t->s;
 
@@ -134,7 +134,7 @@ static bool pair_behind(struct place *p)
     if (!mask_assign_word_at(p, p->i, "value"))
         return false;
     p->i += 5;
-    skip_of(p, "\\\"'", 8);
+    mask_skip_of(p, "\\\"'", 8);
     if (mask_assign_peek(p, p->i) != ':' && mask_assign_peek(p, p->i) != '=')
         return false;
     p->i++;
@@ -142,29 +142,29 @@ static bool pair_behind(struct place *p)
 }
 
 /* ("password", ...: the name is the first of several. */
-static bool is_argument(const struct place *p)
+static bool mask_is_argument(const struct place *p)
 {
     return p->name_from > 1 && strchr("([", p->t->s.p[p->name_from - 2]);
 }
 
-static bool sign_behind(struct place *p)
+static bool mask_sign_behind(struct place *p)
 {
     size_t name_end = p->i, quotes, after;
     bool quoted, close;
     char c;
 
     assert(p->name_from < p->i && p->i <= p->t->s.n);
-    skip_of(p, "\\\"'`])*", 12);
+    mask_skip_of(p, "\\\"'`])*", 12);
     quotes = p->i - name_end;
     quoted = quotes > 0 && p->i > 0 && strchr("\"'", p->t->s.p[p->i - 1]);
-    skip_of(p, " \t", BLANKS_MAX);
+    mask_skip_of(p, " \t", BLANKS_MAX);
     close = p->i == name_end;
     c = mask_assign_peek(p, p->i);
     if (c == ':' || c == '=') {
         p->i++;
         p->tight = close && c == '=' && !mask_is_space(mask_assign_peek(p, p->i));
         p->equal = c == '=' && mask_assign_peek(p, p->i) == '=';
-        skip_of(p, "=>~:", 2);
+        mask_skip_of(p, "=>~:", 2);
         return true;
     }
     if (c == '-' && mask_assign_peek(p, p->i + 1) == '>') {
@@ -186,16 +186,16 @@ static bool sign_behind(struct place *p)
         p->i++;
         return true;
     }
-    if ((c == '(' && close) || (c == ',' && quoted && is_argument(p))) {
+    if ((c == '(' && close) || (c == ',' && quoted && mask_is_argument(p))) {
         size_t was = p->i++;
 
-        skip_of(p, " ", 4);
+        mask_skip_of(p, " ", 4);
         c = mask_assign_peek(p, p->i);
         if (c == '"' || c == '\'' || c == '\\')
             return true;
         p->i = was;
     }
-    if (is_flag(p) && p->i > name_end && mask_is_space(p->t->s.p[p->i - 1]))
+    if (mask_is_flag(p) && p->i > name_end && mask_is_space(p->t->s.p[p->i - 1]))
         return true;
     after = p->i;
     p->i = name_end;
@@ -217,7 +217,7 @@ static str mask_assign_lower(str s, char out[32])
 }
 
 /* Whether v is a placeholder ("***", "<password>"), or says that there is no value ("null"). */
-static bool stands_for(str v)
+static bool mask_stands_for(str v)
 {
     static const char *const begins[] = {"${",
                                          "$(",
@@ -244,7 +244,7 @@ static bool stands_for(str v)
     return v.n <= 32 && str_is_one_of(s, words);
 }
 
-static bool is_odd(str v)
+static bool mask_is_odd(str v)
 {
     for (size_t i = 0; i < v.n; i++)
         if (!mask_is_alpha(v.p[i]) ||
@@ -254,7 +254,7 @@ static bool is_odd(str v)
 }
 
 /* At least one letter and one digit, in a value too long for a word. */
-static bool is_mixed(str v)
+static bool mask_is_mixed(str v)
 {
     bool digit = false, letter = false;
 
@@ -266,7 +266,7 @@ static bool is_mixed(str v)
 }
 
 /* self.token, get_password(), tokens[0]: code that fetches a value, not a value. */
-static bool is_code(str v)
+static bool mask_is_code(str v)
 {
     bool digits = false;
 
@@ -286,7 +286,7 @@ static bool is_code(str v)
 
 /* Whether a comma, semicolon or ampersand at `at` ends the value: another pair or nothing
  * follows. */
-static bool ends_pair(struct place *p, size_t at)
+static bool mask_ends_pair(struct place *p, size_t at)
 {
     size_t i = at + 1;
 
@@ -300,7 +300,7 @@ static bool ends_pair(struct place *p, size_t at)
 }
 
 /* The end of a value without quotes, at most max bytes away. */
-static size_t bare_end(struct place *p, size_t max)
+static size_t mask_bare_end(struct place *p, size_t max)
 {
     size_t i = p->i;
     char c;
@@ -308,7 +308,7 @@ static size_t bare_end(struct place *p, size_t max)
     for (; i - p->i < max && ((c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n); i++) {
         if (mask_is_space(c) || c == '"' || c == '\'' || c == '<' || c == '>' || c == '`')
             break;
-        if ((c == ',' || c == ';' || c == '&') && ends_pair(p, i))
+        if ((c == ',' || c == ';' || c == '&') && mask_ends_pair(p, i))
             break;
         if (c == '\\' && mask_assign_peek(p, i + 1) != '\0' &&
             strchr("nrt\"'\\", mask_assign_peek(p, i + 1)))
@@ -362,7 +362,7 @@ static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char 
 
     assert(from > slashes && p->t->s.p[from - 1] == quote);
     for (; (c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n; i++) {
-        if (i - from == VALUE_HEAD && stands_for(str_slice(p->t->s, from, i)))
+        if (i - from == VALUE_HEAD && mask_stands_for(str_slice(p->t->s, from, i)))
             return MASK_NO;
         if (c == quote && (slashes ? run == slashes : run % 2 == 0))
             break;
@@ -372,7 +372,7 @@ static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char 
     }
     if (i > from && slashes && i < p->t->s.n && p->t->s.p[i] == quote)
         i -= slashes;
-    if (!p->short_of && stands_for(str_slice(p->t->s, from, i)))
+    if (!p->short_of && mask_stands_for(str_slice(p->t->s, from, i)))
         return MASK_NO;
     out->open = (struct mask_open){
         p->rule == MASK_RULE_SECRET ? MASK_END_QUOTE : MASK_END_QUOTE_LINE, quote, slashes};
@@ -388,52 +388,52 @@ static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
     if (p->header) {
         end = from;
         while (mask_assign_peek(p, end) != '\0' && !strchr("\r\n\"'\\", mask_assign_peek(p, end)))
-            if (++end - from == VALUE_HEAD && stands_for(str_slice(p->t->s, from, end)))
+            if (++end - from == VALUE_HEAD && mask_stands_for(str_slice(p->t->s, from, end)))
                 return MASK_NO;
         v = str_slice(p->t->s, from, end);
         out->open.end = MASK_END_LINE;
-        return stands_for(v) || v.n < 4 ? mask_assign_give(p, from, from, out)
-                                        : mask_assign_give(p, from, end, out);
+        return mask_stands_for(v) || v.n < 4 ? mask_assign_give(p, from, from, out)
+                                             : mask_assign_give(p, from, end, out);
     }
     for (size_t k = 0; k < COUNT_OF(schemes); k++)
         if (mask_assign_word_at(p, p->i, schemes[k]))
             p->i += strlen(schemes[k]);
-    end = bare_end(p, VALUE_HEAD);
+    end = mask_bare_end(p, VALUE_HEAD);
     v = str_slice(p->t->s, from, end);
     if (end - p->i ==
         VALUE_HEAD) { /* decides by the first bytes, so a value is read to its end once */
-        if (p->equal || stands_for(v) || is_code(v))
+        if (p->equal || mask_stands_for(v) || mask_is_code(v))
             return MASK_NO;
-        end = bare_end(p, SIZE_MAX);
+        end = mask_bare_end(p, SIZE_MAX);
         v = str_slice(p->t->s, from, end);
     }
     if (p->short_of)
         return MASK_MORE;
     if (p->equal || (v.n < 3 && mask_is_digit(v.n ? v.p[0] : '-')))
         return MASK_NO; /* a comparison (==) or a count (1 or 2 digits) */
-    if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !is_code(v)) {
+    if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !mask_is_code(v)) {
         end = mask_assign_line_end(p, end);
-        if (!p->short_of && stands_for(str_slice(p->t->s, from, end)))
+        if (!p->short_of && mask_stands_for(str_slice(p->t->s, from, end)))
             return MASK_NO;
         return mask_assign_give(p, from, end, out);
     }
-    if (stands_for(v) || is_code(v))
+    if (mask_stands_for(v) || mask_is_code(v))
         return MASK_NO;
-    if (p->prose && (p->beside ? !is_mixed(v) : !is_odd(v) || v.n < 4))
+    if (p->prose && (p->beside ? !mask_is_mixed(v) : !mask_is_odd(v) || v.n < 4))
         return MASK_NO;
     if (p->rule != MASK_RULE_PASSWORD) {
         bool alone = p->line && mask_assign_line_end(p, end) == end;
 
         if (p->short_of)
             return MASK_MORE;
-        if (v.n < (p->tight ? 3 : 6) || (!p->tight && !alone && !is_odd(v)))
+        if (v.n < (p->tight ? 3 : 6) || (!p->tight && !alone && !mask_is_odd(v)))
             return MASK_NO;
     }
     return mask_assign_give(p, from, end, out);
 }
 
 /* A YAML block: the value is on the lines below. */
-static bool block_behind(struct place *p)
+static bool mask_block_behind(struct place *p)
 {
     size_t i = p->i;
 
@@ -446,7 +446,7 @@ static bool block_behind(struct place *p)
     if (mask_assign_peek(p, i) != '\n')
         return false;
     p->i = i;
-    skip_of(p, " \t\r\n", 256);
+    mask_skip_of(p, " \t\r\n", 256);
     return true;
 }
 
@@ -484,8 +484,8 @@ static enum mask_found mask_assign_value(struct place *p, struct mask_span *out)
     size_t slashes = 0;
     char c;
 
-    skip_of(p, " \t*`", BLANKS_MAX);
-    if (block_behind(p))
+    mask_skip_of(p, " \t*`", BLANKS_MAX);
+    if (mask_block_behind(p))
         return mask_assign_give(p, p->i, mask_assign_block_end(p, &out->open), out);
     while (mask_assign_peek(p, p->i + slashes) == '\\')
         slashes++;
@@ -512,12 +512,12 @@ enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const vo
 
     (void)arg;
     assert(at < t->s.n);
-    is = name_around(&p, at);
+    is = mask_name_around(&p, at);
     if (p.short_of)
         return MASK_MORE;
     if (!is)
         return MASK_NO;
-    is = sign_behind(&p);
+    is = mask_sign_behind(&p);
     if (p.short_of)
         return MASK_MORE;
     return is ? mask_assign_value(&p, out) : MASK_NO;
@@ -541,6 +541,6 @@ enum mask_found mask_match_key(const struct mask_view *t, size_t at, const void 
     if (from == 0 || (t->s.p[from - 1] != '?' && t->s.p[from - 1] != '&'))
         return MASK_NO;
     p.i = at + strlen(arg);
-    end = bare_end(&p, SIZE_MAX);
+    end = mask_bare_end(&p, SIZE_MAX);
     return end - p.i < 6 ? mask_assign_give(&p, at, at, out) : mask_assign_give(&p, p.i, end, out);
 }

@@ -60,12 +60,12 @@ static pcre2_code *mask_custom_compile(str pattern, struct err *e)
 }
 
 /* Without the JIT the pattern still works, only slower. */
-static void speed_up(pcre2_code *code)
+static void mask_speed_up(pcre2_code *code)
 {
     (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
 }
 
-static bool matches_nothing(pcre2_code *code)
+static bool mask_matches_nothing(pcre2_code *code)
 {
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
     bool nothing = data && pcre2_match(code, (PCRE2_SPTR) "", 0, 0, 0, data, NULL) >= 0;
@@ -74,7 +74,7 @@ static bool matches_nothing(pcre2_code *code)
     return nothing;
 }
 
-static bool name_ok(str name)
+static bool mask_name_ok(str name)
 {
     bool ok = name.n > 0 && name.n <= MASK_NAME_MAX;
 
@@ -87,7 +87,7 @@ static bool mask_custom_check(const struct mask_pattern *p, pcre2_code **out, st
 {
     pcre2_code *code;
 
-    if (!name_ok(p->name))
+    if (!mask_name_ok(p->name))
         return err_set(e, ERR_INPUT, "a name has 1 to 64 letters, digits, dots, - or _");
     if (p->pattern.n == 0 || p->pattern.n > MASK_PATTERN_SIZE_MAX)
         return err_set(e, ERR_INPUT, "a pattern has 1 to %d bytes", MASK_PATTERN_SIZE_MAX);
@@ -96,7 +96,7 @@ static bool mask_custom_check(const struct mask_pattern *p, pcre2_code **out, st
     code = mask_custom_compile(p->pattern, e);
     if (!code)
         return false;
-    if (matches_nothing(code)) {
+    if (mask_matches_nothing(code)) {
         pcre2_code_free(code);
         return err_set(e, ERR_INPUT, "the pattern matches the empty text, so it would be anywhere");
     }
@@ -128,7 +128,7 @@ bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *
         if (!mask_custom_check(&o->patterns[i], &m->customs[i], e))
             return err_prefix(
                 e, "pattern " STR_FMT ": ", STR_ARG(str_slice(o->patterns[i].name, 0, 64)));
-        speed_up(m->customs[i]);
+        mask_speed_up(m->customs[i]);
         m->custom_count++;
     }
     return true;

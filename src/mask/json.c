@@ -68,7 +68,7 @@ static str mask_json_text_of(struct walk *w, const struct json_node *v)
 }
 
 /* Whether the name is at the end of its string, so no value follows it. */
-static bool name_alone(str src, size_t at)
+static bool mask_name_alone(str src, size_t at)
 {
     at = mask_name_end(src, at);
     return at < src.n && src.p[at] == '"';
@@ -77,20 +77,20 @@ static bool name_alone(str src, size_t at)
 /* Whether the rule of a row cannot match at the lead that ends there: a name without a value, or
  * digits that are not a card number. A JSON number ends with its value, so its source text can be
  * checked directly. */
-static bool finds_nothing(const struct mask_row *row, str src, size_t end)
+static bool mask_finds_nothing(const struct mask_row *row, str src, size_t end)
 {
     const struct mask_view t = {src, true, 0};
     struct mask_span one;
 
     if (row->match == mask_match_assign)
-        return name_alone(src, end + 1);
+        return mask_name_alone(src, end + 1);
     return row->match == mask_match_card && end >= 3 &&
            mask_match_card(&t, end - 3, NULL, &one) == MASK_NO;
 }
 
 /* The first position from `from` on where a lead ends that may belong to a match in its string, or
  * the size of the source. */
-static size_t next_lead(const struct mask *m, str src, size_t from)
+static size_t mask_next_lead(const struct mask *m, str src, size_t from)
 {
     const struct mask_leads *l = &m->leads;
     const struct mask_hit *hit;
@@ -102,7 +102,8 @@ static size_t next_lead(const struct mask *m, str src, size_t from)
             size_t b = mask_bucket(ends);
 
             for (size_t i = l->first[b]; i < l->first[b + 1]; i++)
-                if (mask_lead_is(l, i, src, hit->end) && !finds_nothing(l->rows[i], src, hit->end))
+                if (mask_lead_is(l, i, src, hit->end) &&
+                    !mask_finds_nothing(l->rows[i], src, hit->end))
                     return hit->end;
         }
     return src.n;
@@ -116,11 +117,11 @@ static bool mask_json_may_have(struct walk *w, const struct json_node *v)
     if (w->m->custom_count || (v->kind == JSON_STRING && v->escaped))
         return true;
     if (w->lead < v->at)
-        w->lead = next_lead(w->m, w->doc->src, v->at);
+        w->lead = mask_next_lead(w->m, w->doc->src, v->at);
     return w->lead < v->at + v->size;
 }
 
-static bool is_base64(str s)
+static bool mask_is_base64(str s)
 {
     for (size_t i = 0; i < s.n; i++)
         if (!mask_is(MASK_C_B64, s.p[i]) && s.p[i] != '-' && s.p[i] != '_')
@@ -129,13 +130,13 @@ static bool is_base64(str s)
 }
 
 /* Whether s is data for machines only, and not a key by its first characters. */
-static bool is_opaque(const struct mask *m, str s)
+static bool mask_is_opaque(const struct mask *m, str s)
 {
     const struct mask_view t = {str_slice(s, 0, 256), true, 0};
     struct mask_spans f = {0};
     bool key;
 
-    if (!is_base64(s))
+    if (!mask_is_base64(s))
         return false;
     mask_scan(m, &t, &f);
     key = f.n > 0 && f.p[0].from == 0;
@@ -143,7 +144,7 @@ static bool is_opaque(const struct mask *m, str s)
     return !key;
 }
 
-static bool is_data_url(str s)
+static bool mask_is_data_url(str s)
 {
     size_t at = str_find(str_slice(s, 0, 256), STR(";base64,"));
 
@@ -167,7 +168,7 @@ static void walk_string(struct walk *w, const struct json_node *v)
     s = mask_json_text_of(w, v);
     inner = str_trim(s);
     nested = inner.n > 1 && (inner.p[0] == '{' || inner.p[0] == '[' || inner.p[0] == '"');
-    if (s.n < 4 || is_data_url(s))
+    if (s.n < 4 || mask_is_data_url(s))
         return;
     buf_reset(&w->text);
     if (nested && w->depth < MASK_NEST_MAX
@@ -191,7 +192,7 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 /* ---- members ---- */
 
 /* {"type": "string"}: a schema that describes a password, not a password. */
-static bool is_schema(struct walk *w, const struct json_node *v)
+static bool mask_is_schema(struct walk *w, const struct json_node *v)
 {
     static const str names[] = {STR_INIT("type"),
                                 STR_INIT("$ref"),
@@ -215,7 +216,7 @@ static bool mask_json_is_one_of(str s, const str *names, size_t n)
     return false;
 }
 
-static bool is_opaque_name(str key)
+static bool mask_is_opaque_name(str key)
 {
     static const str names[] = {STR_INIT("signature"),
                                 STR_INIT("thought_signature"),
@@ -268,7 +269,7 @@ static struct place mask_json_by_name(struct walk *w, const struct json_node *ob
         return (struct place){MASK_RULE_KUBERNETES, true, true, false};
     if (!(w->m->groups & MASK_CREDENTIALS))
         return p;
-    if (mask_name_is_secret(key, &rule, &numbers) && !is_schema(w, v)) {
+    if (mask_name_is_secret(key, &rule, &numbers) && !mask_is_schema(w, v)) {
         bool said = str_eq(key, STR("token")) && (json_find(w->doc, object, STR("logprob")) ||
                                                   json_find(w->doc, object, STR("bytes")));
 
@@ -294,8 +295,8 @@ static void walk_member(struct walk *w, const struct json_node *object, const st
     name = mask_json_text_of(w, key);
     there = mask_json_by_name(w, object, name, v, p);
     name = mask_json_text_of(w, key); /* mask_json_by_name has overwritten it */
-    opaque = there.rule == MASK_RULES_MAX && v->kind == JSON_STRING && is_opaque_name(name);
-    if (opaque && is_opaque(w->m, mask_json_text_of(w, v)))
+    opaque = there.rule == MASK_RULES_MAX && v->kind == JSON_STRING && mask_is_opaque_name(name);
+    if (opaque && mask_is_opaque(w->m, mask_json_text_of(w, v)))
         return;
     if (p.secrets && !str_eq(mask_json_text_of(w, key), STR("items")))
         there.secrets = false;
@@ -349,7 +350,7 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 /* ---- the whole value ---- */
 
 /* A bit for each of the next 16 bytes that is a quote or a backslash. */
-static inline uint32_t marks_at(str s, size_t at)
+static inline uint32_t mask_marks_at(str s, size_t at)
 {
     uint32_t bits = 0;
 
@@ -366,7 +367,7 @@ static inline uint32_t marks_at(str s, size_t at)
 }
 
 /* Whether a member with this name, which has no escapes, needs no check of its value. */
-static bool name_says_nothing(str name)
+static bool mask_name_says_nothing(str name)
 {
     size_t rule;
     bool number;
@@ -385,14 +386,14 @@ static inline bool mask_json_is_name(str src, size_t end)
 
 /* Whether the source shows that the tree must be walked: it has an escape that may hide a lead, the
  * name of a secret, or a string without an end. */
-static bool says_something(const struct mask *m, str src)
+static bool mask_says_something(const struct mask *m, str src)
 {
     bool names = m->groups & MASK_CREDENTIALS;
     size_t from = 0; /* after the opening quote of the current string; 0: not in a string */
     size_t over = 0, slash = 0; /* after the last escape; the position of that escape */
 
     for (size_t i = 0; i < src.n; i += 16)
-        for (uint32_t bits = marks_at(src, i); bits; bits &= bits - 1) {
+        for (uint32_t bits = mask_marks_at(src, i); bits; bits &= bits - 1) {
             size_t at = i + (size_t)__builtin_ctz(bits);
 
             if (src.p[at] == '\\') {
@@ -405,7 +406,7 @@ static bool says_something(const struct mask *m, str src)
                 from = at + 1;
             } else if (at >= over) {
                 if (names && mask_json_is_name(src, at) &&
-                    (slash >= from || !name_says_nothing(str_slice(src, from, at))))
+                    (slash >= from || !mask_name_says_nothing(str_slice(src, from, at))))
                     return true;
                 from = 0;
             }
@@ -414,7 +415,7 @@ static bool says_something(const struct mask *m, str src)
 }
 
 /* The same for a tree, whose names and escapes are already known. */
-static bool tree_says_something(const struct mask *m, const struct json *doc)
+static bool mask_tree_says_something(const struct mask *m, const struct json *doc)
 {
     bool names = m->groups & MASK_CREDENTIALS, escaped = false;
 
@@ -425,32 +426,33 @@ static bool tree_says_something(const struct mask *m, const struct json *doc)
         if (v->kind != JSON_OBJECT || !names)
             continue;
         JSON_FOREACH(k, doc, v)
-            if (k->escaped || !name_says_nothing((str){doc->src.p + k->at + 1, k->size - 2}))
+            if (k->escaped || !mask_name_says_nothing((str){doc->src.p + k->at + 1, k->size - 2}))
                 return true;
     }
-    return escaped && says_something(m, doc->src);
+    return escaped && mask_says_something(m, doc->src);
 }
 
 /* Whether the text may have a match at all: it has a lead, an escape that could hide one, or a name
  * with other separators. */
-static bool worth_it(const struct mask *m, str in)
+static bool mask_worth_it(const struct mask *m, str in)
 {
     struct mask_hits hits;
 
     mask_hits_init(&hits, 0);
-    return m->custom_count || mask_hits_next(&m->leads, in, 0, &hits) || says_something(m, in);
+    return m->custom_count || mask_hits_next(&m->leads, in, 0, &hits) || mask_says_something(m, in);
 }
 
 /* Whether valid JSON has nothing to mask, by its source text: no rule matches at its leads, and no
  * member has a secret name. This decides most bodies without walking the tree. If not, *lead is the
  * first lead that counts. doc may be NULL. */
-static bool is_clean(const struct mask *m, str src, const struct json *doc, size_t *lead)
+static bool mask_is_clean(const struct mask *m, str src, const struct json *doc, size_t *lead)
 {
     *lead = 0;
     if (m->custom_count)
         return false;
-    *lead = next_lead(m, src, 0);
-    return *lead == src.n && !(doc ? tree_says_something(m, doc) : says_something(m, src));
+    *lead = mask_next_lead(m, src, 0);
+    return *lead == src.n &&
+           !(doc ? mask_tree_says_something(m, doc) : mask_says_something(m, src));
 }
 
 /* Parses the text if it may have a match. */
@@ -461,7 +463,7 @@ static bool mask_tree(const struct mask *m, const struct json *doc, unsigned dep
     str in = doc->src;
 
     assert(depth <= MASK_NEST_MAX);
-    if (is_clean(m, in, doc, &w.lead))
+    if (mask_is_clean(m, in, doc, &w.lead))
         return false;
     arena_init(&w.arena, 2 * in.n + SMALL);
     buf_init(&w.text, 32 * in.n + SMALL);
@@ -553,7 +555,7 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
     assert(depth <= MASK_NEST_MAX);
     if (s.n < 2 || (s.p[0] != '{' && s.p[0] != '[' && s.p[0] != '"'))
         return mask_text(m, in, out, counts);
-    if (!worth_it(m, in))
+    if (!mask_worth_it(m, in))
         return false;
     found = json_open(&doc, in, &e) ? mask_tree(m, &doc, depth, out, counts)
                                     : mask_json_broken(m, in, out, counts);
@@ -576,19 +578,19 @@ bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_
 {
     size_t lead;
 
-    return !is_clean(m, in, NULL, &lead) && mask_json(m, in, out, counts);
+    return !mask_is_clean(m, in, NULL, &lead) && mask_json(m, in, out, counts);
 }
 
 bool mask_json_clean(const struct mask *m, str in)
 {
     size_t lead;
 
-    return is_clean(m, in, NULL, &lead);
+    return mask_is_clean(m, in, NULL, &lead);
 }
 
 bool mask_json_doc_clean(const struct mask *m, const struct json *doc)
 {
     size_t lead;
 
-    return is_clean(m, doc->src, doc, &lead);
+    return mask_is_clean(m, doc->src, doc, &lead);
 }

@@ -136,8 +136,8 @@ static double mask_halves_pass(const struct mask_halves *h)
 }
 
 /* The bucket whose load this lead increases least; `all` has the halves of each bucket. */
-static size_t best_bucket(struct mask_halves all[MASK_BUCKETS], double busy[MASK_BUCKETS],
-                          const struct mask_halves *own)
+static size_t mask_best_bucket(struct mask_halves all[MASK_BUCKETS], double busy[MASK_BUCKETS],
+                               const struct mask_halves *own)
 {
     struct mask_halves both;
     size_t best = 0;
@@ -160,7 +160,7 @@ static size_t best_bucket(struct mask_halves all[MASK_BUCKETS], double busy[MASK
     return best;
 }
 
-static void add_lead(struct mask_leads *l, const char *lead, size_t bucket)
+static void mask_add_lead(struct mask_leads *l, const char *lead, size_t bucket)
 {
     bool any = true;
 
@@ -188,7 +188,7 @@ struct mask_lead_rank {
 };
 
 /* Sorts the leads that pass most often first, so they choose among empty buckets. */
-static int by_frequency(const void *a, const void *b)
+static int mask_by_frequency(const void *a, const void *b)
 {
     const struct mask_lead_rank *x = a, *y = b;
 
@@ -221,14 +221,14 @@ static void mask_leads_choose(struct mask_lead_rank *ranks, size_t n)
     double busy[MASK_BUCKETS] = {0};
 
     for (size_t i = 0; i < n; i++)
-        ranks[i].bucket = best_bucket(all, busy, &ranks[i].halves);
+        ranks[i].bucket = mask_best_bucket(all, busy, &ranks[i].halves);
     for (size_t i = 0; i < CHOICES * n; i++) {
         struct mask_lead_rank *own = &ranks[i % n];
         size_t b = own->bucket;
 
         all[b] = mask_leads_others(ranks, n, own);
         busy[b] = mask_halves_pass(&all[b]);
-        own->bucket = best_bucket(all, busy, &own->halves);
+        own->bucket = mask_best_bucket(all, busy, &own->halves);
     }
 }
 
@@ -247,10 +247,10 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
             ranks[n++] = (struct mask_lead_rank){&mask_rows[i], own, mask_halves_pass(&own), 0};
         }
     if (n)
-        qsort(ranks, n, sizeof *ranks, by_frequency);
+        qsort(ranks, n, sizeof *ranks, mask_by_frequency);
     mask_leads_choose(ranks, n);
     for (size_t i = 0; i < n; i++)
-        add_lead(l, ranks[i].row->lead, ranks[i].bucket);
+        mask_add_lead(l, ranks[i].row->lead, ranks[i].bucket);
     for (size_t b = 0; b < MASK_BUCKETS; b++) {
         for (size_t i = 0; i < n; i++)
             if (ranks[i].bucket == b) {
@@ -283,7 +283,7 @@ static void mask_lead_add_hit(struct mask_hits *h, size_t end, uint64_t ends)
 }
 
 /* Finds the first hit up to `to`, byte by byte. */
-static void find_plain(const struct mask_leads *l, str s, size_t to, struct mask_hits *h)
+static void mask_find_plain(const struct mask_leads *l, str s, size_t to, struct mask_hits *h)
 {
     assert(h->at <= to && to <= s.n);
     /* Starts three bytes earlier, so that leads that began there are found. */
@@ -407,13 +407,13 @@ const struct mask_hit *mask_hits_more(const struct mask_leads *l, str s, size_t 
 #if SIMD_HAS_32
     if (l->level == SIMD_32 && s.n >= 16) {
         if (h->at < 3)
-            find_plain(l, s, 3, h);
+            mask_find_plain(l, s, 3, h);
         if (h->n == 0 && h->at < s.n)
             find_32(l, s, h);
     } else
 #endif
         if (h->at < s.n)
-        find_plain(l, s, s.n, h);
+        mask_find_plain(l, s, s.n, h);
     h->next = h->n > 0;
     return h->n > 0 ? &h->hit[0] : NULL;
 }

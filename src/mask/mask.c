@@ -9,7 +9,7 @@
 #define PLACEHOLDER "[MASKED:" STR_FMT "]"
 
 /* Writes names and placeholders of all rules into one piece of memory. */
-static void name_rules(struct mask *m, const struct mask_options *o)
+static void mask_name_rules(struct mask *m, const struct mask_options *o)
 {
     struct buf b;
     size_t at = 0;
@@ -56,7 +56,7 @@ bool mask_new(const struct mask_options *o, struct mask **out, struct err *e)
         mask_free(m);
         return false;
     }
-    name_rules(m, o);
+    mask_name_rules(m, o);
     *out = m;
     return true;
 }

@@ -113,7 +113,7 @@ static bool mask_names_ends(str s, str end)
 #define LETTER(c) (1u << ((c) - 'a'))
 
 /* Whether the previous letter, ignoring separators, is one of these. */
-static inline bool comes_before(str name, size_t *at, uint32_t letters)
+static inline bool mask_comes_before(str name, size_t *at, uint32_t letters)
 {
     unsigned c;
 
@@ -156,7 +156,7 @@ static bool mask_names_may_be(str name)
     if (at == 0)
         return false;
     of = before[(name.p[--at] | 32) - 'a'];
-    return comes_before(name, &at, of[0]) && comes_before(name, &at, of[1]);
+    return mask_comes_before(name, &at, of[0]) && mask_comes_before(name, &at, of[1]);
 }
 
 /* Names that nearly every body has and that pass mask_names_may_be(). */

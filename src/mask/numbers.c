@@ -11,7 +11,7 @@
 #define LOCAL_MAX 64
 #define DOMAIN_MAX 253
 
-static enum mask_found at_end(const struct mask_view *t, size_t at)
+static enum mask_found mask_at_end(const struct mask_view *t, size_t at)
 {
     return at >= t->s.n && !t->final ? MASK_MORE : MASK_NO;
 }
@@ -56,7 +56,7 @@ static bool mask_numbers_is_luhn_valid(const char *digits, size_t n)
 }
 
 /* Card issuers: the first digits (from, to) and the possible lengths. */
-static bool is_issued(const char *digits, size_t n)
+static bool mask_is_issued(const char *digits, size_t n)
 {
     static const struct {
         unsigned from, to;
@@ -90,7 +90,7 @@ static bool is_issued(const char *digits, size_t n)
     return false;
 }
 
-static bool is_card(const char *digits, size_t n)
+static bool mask_is_card(const char *digits, size_t n)
 {
     bool same = true;
 
@@ -98,7 +98,7 @@ static bool is_card(const char *digits, size_t n)
         return false;
     for (size_t i = 1; i < n; i++)
         same &= digits[i] == digits[0];
-    return !same && is_issued(digits, n) && mask_numbers_is_luhn_valid(digits, n);
+    return !same && mask_is_issued(digits, n) && mask_numbers_is_luhn_valid(digits, n);
 }
 
 /* The longest valid card number that begins at the first digit; a date may follow it. */
@@ -127,7 +127,7 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
         }
         if (mask_numbers_joint_is_cut(t, i))
             return MASK_MORE;
-        if (n <= CARD_DIGITS_MAX && is_card(digits, n) && (group >= 2 || groups == 0))
+        if (n <= CARD_DIGITS_MAX && mask_is_card(digits, n) && (group >= 2 || groups == 0))
             end = i;
         j = i < s.n && s.p[i] == '.' && group == 4 ? 1 : mask_numbers_joint(s, i);
         if (n > CARD_DIGITS_MAX || j == 0 || group > 6 || group < 2 || groups > 5)
@@ -149,7 +149,7 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
 
 /* ---- phones, social security ---- */
 
-static bool is_phone_char(char c)
+static bool mask_is_phone_char(char c)
 {
     return c == ' ' || c == '-' || c == '.' || c == '(' || c == ')' || c == '/';
 }
@@ -170,7 +170,7 @@ enum mask_found mask_match_phone(const struct mask_view *t, size_t at, const voi
             digits++;
             groups[g]++;
             end = i + 1;
-        } else if (is_phone_char(s.p[i]) && i - end < 3) {
+        } else if (mask_is_phone_char(s.p[i]) && i - end < 3) {
             if (groups[g] > 0 && g < 7)
                 g++;
         } else {
@@ -207,7 +207,7 @@ enum mask_found mask_match_ssn(const struct mask_view *t, size_t at, const void 
     sign = at + 3 < s.n ? s.p[at + 3] : '-';
     for (size_t i = 0; i < n; i++) {
         if (at + i >= s.n)
-            return at_end(t, at + i);
+            return mask_at_end(t, at + i);
         if (form[i] == 'd' ? !mask_is_digit(s.p[at + i]) : s.p[at + i] != sign)
             return MASK_NO;
     }
@@ -225,7 +225,7 @@ enum mask_found mask_match_ssn(const struct mask_view *t, size_t at, const void 
 
 /* ---- accounts ---- */
 
-static bool iban_checks(const char *c, size_t n)
+static bool mask_iban_checks(const char *c, size_t n)
 {
     unsigned rest = 0;
 
@@ -255,7 +255,7 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
             c[n < IBAN_MAX ? n : IBAN_MAX] = s.p[i], n++, i++;
         if (mask_numbers_joint_is_cut(t, i))
             return MASK_MORE;
-        if (n >= 15 && n <= IBAN_MAX && iban_checks(c, n))
+        if (n >= 15 && n <= IBAN_MAX && mask_iban_checks(c, n))
             end = i;
         if (n > IBAN_MAX || mask_numbers_joint(s, i) == 0)
             break;
@@ -317,7 +317,7 @@ enum mask_found mask_match_ip4(const struct mask_view *t, size_t at, const void 
     return MASK_YES;
 }
 
-static bool is_ip6_char(char c)
+static bool mask_is_ip6_char(char c)
 {
     return mask_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f') || c == ':' || c == '.';
 }
@@ -330,9 +330,9 @@ enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void 
     bool digit = false; /* a::b is more often a name of a program */
 
     (void)arg;
-    while (from > 0 && at - from < 46 && is_ip6_char(s.p[from - 1]))
+    while (from > 0 && at - from < 46 && mask_is_ip6_char(s.p[from - 1]))
         from--;
-    while (end < s.n && is_ip6_char(s.p[end]) && end - from < 64)
+    while (end < s.n && mask_is_ip6_char(s.p[end]) && end - from < 64)
         end++;
     for (size_t i = from; i < end; i++)
         digit |= mask_is_digit(s.p[i]);
@@ -352,7 +352,7 @@ enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void 
     return MASK_YES;
 }
 
-static bool is_local_char(char c)
+static bool mask_is_local_char(char c)
 {
     return mask_is_alnum(c) || (unsigned char)c >= 0x80 || memchr("._%+-'!#$&*=^{}|~", c, 17);
 }
@@ -365,7 +365,7 @@ enum mask_found mask_match_email(const struct mask_view *t, size_t at, const voi
     size_t from = at, end = at + 1, label = 0, dots = 0, last = 0;
 
     (void)arg;
-    while (from > 0 && at - from < LOCAL_MAX && is_local_char(s.p[from - 1]))
+    while (from > 0 && at - from < LOCAL_MAX && mask_is_local_char(s.p[from - 1]))
         from--;
     while (from < at && memchr(".'=&|{*#$!", s.p[from], 10))
         from++;

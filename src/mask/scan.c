@@ -70,8 +70,8 @@ static void mask_scan_settle(struct mask_spans *f)
 /* ---- the built-in rules ---- */
 
 /* Tries the rows of these buckets at the place where a lead ends. */
-static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
-                                const struct mask_hit *hit, struct mask_span *out, bool *whole)
+static enum mask_found mask_try_rows(const struct mask *m, const struct mask_view *t,
+                                     const struct mask_hit *hit, struct mask_span *out, bool *whole)
 {
     const struct mask_leads *l = &m->leads;
     size_t end = hit->end;
@@ -128,7 +128,7 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
 
         assert(end < t->s.n);
         at = end + 1;
-        switch (try_rows(m, t, hit, &one, &out->whole)) {
+        switch (mask_try_rows(m, t, hit, &one, &out->whole)) {
         case MASK_NO:
             at = mask_go_on(t->s, end);
             break;

@@ -70,7 +70,7 @@ static struct line mask_secrets_line_at(str s, size_t from)
     return l;
 }
 
-static size_t line_start(str s, size_t at)
+static size_t mask_line_start(str s, size_t at)
 {
     assert(at <= s.n);
     while (at > 0 && s.p[at - 1] != '\n' && !(at > 1 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\'))
@@ -89,7 +89,7 @@ static bool mask_secrets_has_prefix(str s, size_t at, const char *word)
 }
 
 /* Whether the line ends a document: ---, ... or ```. */
-static bool is_mark(str s, const struct line *l)
+static bool mask_is_mark(str s, const struct line *l)
 {
     return mask_secrets_has_prefix(s, l->text, "```") ||
            (l->col == 0 && (mask_secrets_has_prefix(s, l->text, "---") ||
@@ -110,7 +110,7 @@ static size_t mask_secrets_value_of(str s, const struct line *l, str name)
                                                                                            : 0;
 }
 
-static size_t data_of(str s, const struct line *l)
+static size_t mask_data_of(str s, const struct line *l)
 {
     size_t at = 0;
 
@@ -122,7 +122,7 @@ static size_t data_of(str s, const struct line *l)
 /* ---- YAML ---- */
 
 /* The position after the colon of any member; 0: the line has none. */
-static size_t any_value(str s, const struct line *l)
+static size_t mask_any_value(str s, const struct line *l)
 {
     for (size_t i = l->text; i < l->to; i++)
         if (s.p[i] == ':' && (i + 1 == l->to || mask_is_space(s.p[i + 1])))
@@ -130,7 +130,7 @@ static size_t any_value(str s, const struct line *l)
     return 0;
 }
 
-static bool is_block(str s, size_t at, size_t to)
+static bool mask_is_block(str s, size_t at, size_t to)
 {
     while (at < to && mask_is_space(s.p[at]))
         at++;
@@ -144,8 +144,8 @@ static bool is_block(str s, size_t at, size_t to)
 
 /* Masks the deeper lines below a line: the values of members, and whole lines that are not members.
  * Returns the end. */
-static size_t take_below(const struct mask_view *t, size_t at, size_t end, size_t col,
-                         struct mask_spans *out)
+static size_t mask_take_below(const struct mask_view *t, size_t at, size_t end, size_t col,
+                              struct mask_spans *out)
 {
     size_t child = STR_NONE;
 
@@ -157,8 +157,8 @@ static size_t take_below(const struct mask_view *t, size_t at, size_t end, size_
             if (l.dash <= col)
                 break;
             child = child == STR_NONE ? l.col : child;
-            value = l.col <= child ? any_value(t->s, &l) : 0;
-            if (!value || !is_block(t->s, value, l.to))
+            value = l.col <= child ? mask_any_value(t->s, &l) : 0;
+            if (!value || !mask_is_block(t->s, value, l.to))
                 mask_secrets_add(out, t, value ? value : l.text, l.to);
         }
         if (l.next == l.to)
@@ -168,25 +168,25 @@ static size_t take_below(const struct mask_view *t, size_t at, size_t end, size_
     return at;
 }
 
-static void take_region(const struct mask_view *t, size_t from, size_t end, size_t col, bool list,
-                        struct mask_spans *out)
+static void mask_take_region(const struct mask_view *t, size_t from, size_t end, size_t col,
+                             bool list, struct mask_spans *out)
 {
     for (size_t at = from; at < end;) {
         struct line l = mask_secrets_line_at(t->s, at);
-        size_t value = l.col == col || list ? data_of(t->s, &l) : 0;
+        size_t value = l.col == col || list ? mask_data_of(t->s, &l) : 0;
         size_t applied = str_find(str_slice(t->s, l.from, l.to), STR("last-applied-configuration"));
 
         if (!value && applied != STR_NONE)
-            value = any_value(t->s, &l);
+            value = mask_any_value(t->s, &l);
         if (l.next == l.to)
             at = end;
         else
             at = l.next;
         if (!value)
             continue;
-        if (!is_block(t->s, value, l.to))
+        if (!mask_is_block(t->s, value, l.to))
             mask_secrets_add(out, t, value, l.to);
-        at = take_below(t, at, end, l.col, out);
+        at = mask_take_below(t, at, end, l.col, out);
     }
 }
 
@@ -200,9 +200,9 @@ static size_t region_start(str s, const struct line *l)
         return from;
     while (from > 0 && l->from - from < LOOK_BACK) {
         size_t end = from - (s.p[from - 1] == '\n' ? 1 : 2);
-        struct line up = mask_secrets_line_at(s, line_start(s, end));
+        struct line up = mask_secrets_line_at(s, mask_line_start(s, end));
 
-        if (is_mark(s, &up) || (!mask_secrets_is_blank(&up) && up.col < l->col))
+        if (mask_is_mark(s, &up) || (!mask_secrets_is_blank(&up) && up.col < l->col))
             break;
         from = up.from;
         if (up.dash < up.col && up.col == l->col)
@@ -219,7 +219,7 @@ static size_t region_end(str s, const struct line *l, bool *open)
     while (!*open) {
         struct line down = mask_secrets_line_at(s, at);
 
-        if (is_mark(s, &down) || (!mask_secrets_is_blank(&down) && down.dash < l->col))
+        if (mask_is_mark(s, &down) || (!mask_secrets_is_blank(&down) && down.dash < l->col))
             break;
         *open = down.next == down.to;
         at = down.next;
@@ -254,8 +254,8 @@ struct region {
 };
 
 /* Returns about how many bytes were read. */
-static size_t take_yaml(const struct mask_view *t, size_t kind, bool list, struct region *done,
-                        struct mask_spans *out)
+static size_t mask_take_yaml(const struct mask_view *t, size_t kind, bool list, struct region *done,
+                             struct mask_spans *out)
 {
     struct line l;
     size_t from, end;
@@ -263,7 +263,7 @@ static size_t take_yaml(const struct mask_view *t, size_t kind, bool list, struc
 
     if (!mask_secrets_begins_line(t->s, kind))
         return 0; /* a sentence about Secrets, not a manifest */
-    l = mask_secrets_line_at(t->s, line_start(t->s, kind));
+    l = mask_secrets_line_at(t->s, mask_line_start(t->s, kind));
     if (l.text != kind && !(l.text + 1 == kind && !mask_is_alnum(t->s.p[l.text])))
         return 0;
     if (l.from >= done->from && l.from < done->end && l.col == done->col && done->list >= list)
@@ -275,7 +275,7 @@ static size_t take_yaml(const struct mask_view *t, size_t kind, bool list, struc
     if (open && !t->final)
         mask_secrets_hold(out, t, from, l.col);
     else
-        take_region(t, from, end, l.col, list, out);
+        mask_take_region(t, from, end, l.col, list, out);
     return 4 * (end - from);
 }
 
@@ -313,7 +313,7 @@ static size_t brace_end(str s, size_t at)
 }
 
 /* A string that begins at `at`, with its backslashes: where it ends, and its text. */
-static size_t string_at(str s, size_t at, size_t end, size_t *from, size_t *to)
+static size_t mask_string_at(str s, size_t at, size_t end, size_t *from, size_t *to)
 {
     size_t slashes = 0, run = 0;
 
@@ -334,7 +334,8 @@ static size_t string_at(str s, size_t at, size_t end, size_t *from, size_t *to)
 }
 
 /* Masks every string after a colon. */
-static void take_strings(const struct mask_view *t, size_t at, size_t end, struct mask_spans *out)
+static void mask_take_strings(const struct mask_view *t, size_t at, size_t end,
+                              struct mask_spans *out)
 {
     str s = t->s;
 
@@ -346,7 +347,7 @@ static void take_strings(const struct mask_view *t, size_t at, size_t end, struc
             continue;
         while (at < end && mask_is_space(s.p[at]))
             at++;
-        next = string_at(s, at, end, &from, &to);
+        next = mask_string_at(s, at, end, &from, &to);
         if (!next)
             continue;
         mask_secrets_add(out, t, from, to);
@@ -355,7 +356,7 @@ static void take_strings(const struct mask_view *t, size_t at, size_t end, struc
 }
 
 /* Returns about how many bytes were read. */
-static size_t take_json(const struct mask_view *t, size_t from, struct mask_spans *out)
+static size_t mask_take_json(const struct mask_view *t, size_t from, struct mask_spans *out)
 {
     size_t end = brace_end(t->s, from);
 
@@ -370,7 +371,7 @@ static size_t take_json(const struct mask_view *t, size_t from, struct mask_span
         bool data = false;
 
         if ((t->s.p[i] != '"' && t->s.p[i] != '\\') ||
-            !(after = string_at(t->s, i, end, &name, &to)))
+            !(after = mask_string_at(t->s, i, end, &name, &to)))
             continue;
         key = str_slice(t->s, name, to);
         while (key.n && key.p[key.n - 1] == '\\')
@@ -388,16 +389,16 @@ static size_t take_json(const struct mask_view *t, size_t from, struct mask_span
             while (open < end && mask_is_space(t->s.p[open]))
                 open++;
             close = open < end && t->s.p[open] == '{' ? brace_end(t->s, open) : end;
-            take_strings(t,
-                         open < end && t->s.p[open] == '{' ? open : after,
-                         close < end ? close : end,
-                         out);
+            mask_take_strings(t,
+                              open < end && t->s.p[open] == '{' ? open : after,
+                              close < end ? close : end,
+                              out);
             i = close - 1;
         } else if (str_ends(key, STR("last-applied-configuration"))) {
             size_t stop = str_find(str_slice(t->s, after, end), STR("\n"));
 
             stop = stop == STR_NONE ? end : after + stop;
-            take_strings(t, after, stop, out);
+            mask_take_strings(t, after, stop, out);
             i = stop - 1;
         }
     }
@@ -407,7 +408,7 @@ static size_t take_json(const struct mask_view *t, size_t from, struct mask_span
 /* ---- searching ---- */
 
 /* After "kind": a colon, quotes, and Secret or SecretList. */
-static bool is_secret(str s, size_t at, bool *list)
+static bool mask_is_secret(str s, size_t at, bool *list)
 {
     at += 4;
     while (at < s.n && strchr("\\\"'", s.p[at]))
@@ -425,7 +426,7 @@ static bool is_secret(str s, size_t at, bool *list)
 
 /* Whether the manifest with this apiVersion has begun but its kind is not known yet: its data may
  * be secret, so a stream buffers it. Returns about how many bytes were read. */
-static size_t hold_unknown_one(const struct mask_view *t, size_t api, struct mask_spans *out)
+static size_t mask_hold_unknown_one(const struct mask_view *t, size_t api, struct mask_spans *out)
 {
     str s = t->s;
     size_t from, end;
@@ -438,7 +439,7 @@ static size_t hold_unknown_one(const struct mask_view *t, size_t api, struct mas
             mask_secrets_hold(out, t, from, 0);
         return end - from;
     }
-    l = mask_secrets_line_at(s, line_start(s, api));
+    l = mask_secrets_line_at(s, mask_line_start(s, api));
     if (l.text != api)
         return l.to - l.from;
     end = region_end(s, &l, &open);
@@ -446,7 +447,7 @@ static size_t hold_unknown_one(const struct mask_view *t, size_t api, struct mas
         struct line one = mask_secrets_line_at(s, k);
 
         if (one.col == l.col && mask_secrets_value_of(s, &one, STR("kind")) && one.whole)
-            open = is_secret(s, one.text, &list);
+            open = mask_is_secret(s, one.text, &list);
         k = one.next == one.to ? end : one.next;
     }
     if (open)
@@ -454,12 +455,12 @@ static size_t hold_unknown_one(const struct mask_view *t, size_t api, struct mas
     return end - l.from;
 }
 
-static void hold_unknown(const struct mask_view *t, struct mask_spans *out)
+static void mask_hold_unknown(const struct mask_view *t, struct mask_spans *out)
 {
     size_t left = READS_MAX * t->s.n, at = 0, i, read;
 
     while ((i = str_find_rare(str_slice(t->s, at, t->s.n), STR("apiVersion"), 3)) != STR_NONE) {
-        read = hold_unknown_one(t, at + i, out);
+        read = mask_hold_unknown_one(t, at + i, out);
         if (read > left) {
             mask_secrets_hold(out, t, t->floor, 0);
             return;
@@ -470,8 +471,8 @@ static void hold_unknown(const struct mask_view *t, struct mask_spans *out)
 }
 
 /* Returns about how many bytes were read. */
-static size_t take_manifest(const struct mask_view *t, size_t kind, bool list, struct region *done,
-                            struct mask_spans *out)
+static size_t mask_take_manifest(const struct mask_view *t, size_t kind, bool list,
+                                 struct region *done, struct mask_spans *out)
 {
     size_t brace = STR_NONE, read = 0;
 
@@ -479,8 +480,8 @@ static size_t take_manifest(const struct mask_view *t, size_t kind, bool list, s
         brace = brace_before(t->s, kind);
         read = brace != STR_NONE ? kind - brace : kind < LOOK_BACK ? kind : LOOK_BACK;
     }
-    return read +
-           (brace != STR_NONE ? take_json(t, brace, out) : take_yaml(t, kind, list, done, out));
+    return read + (brace != STR_NONE ? mask_take_json(t, brace, out)
+                                     : mask_take_yaml(t, kind, list, done, out));
 }
 
 void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out)
@@ -491,7 +492,7 @@ void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out)
     bool list;
 
     if (!t->final)
-        hold_unknown(t, out);
+        mask_hold_unknown(t, out);
     if (str_find_rare(s, STR("Secret"), 0) == STR_NONE)
         return;
     for (size_t at = 0, i;
@@ -499,9 +500,9 @@ void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out)
         size_t kind = at + i;
 
         at = kind + 4;
-        if (!is_secret(s, kind, &list))
+        if (!mask_is_secret(s, kind, &list))
             continue;
-        read = take_manifest(t, kind, list, &done, out);
+        read = mask_take_manifest(t, kind, list, &done, out);
         if (read > left) { /* not a text that people read: all of it is masked */
             if (t->final)
                 mask_secrets_add(out, t, t->floor, s.n);

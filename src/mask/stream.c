@@ -24,7 +24,7 @@ void mask_stream_release(struct mask_stream *s)
 }
 
 /* The bytes before `at` are written; some of them stay as context. */
-static void out_to(struct mask_stream *s, size_t at)
+static void mask_out_to(struct mask_stream *s, size_t at)
 {
     size_t drop = at > CONTEXT ? at - CONTEXT : 0;
 
@@ -33,7 +33,7 @@ static void out_to(struct mask_stream *s, size_t at)
     s->floor = at - drop;
 }
 
-static bool ends_value(enum mask_end end, char c)
+static bool mask_ends_value(enum mask_end end, char c)
 {
     return (end == MASK_END_WORD ? mask_is_space(c) : c == '\n' || c == '\r') || c == '"' ||
            c == '\'' || c == '\\';
@@ -41,7 +41,7 @@ static bool ends_value(enum mask_end end, char c)
 
 /* The position of the closing quotes, after as many backslashes as the opening ones; s.n: not in
  * this text. */
-static size_t quote_end(const struct mask_stream *s, str held, size_t at)
+static size_t mask_quote_end(const struct mask_stream *s, str held, size_t at)
 {
     size_t run = 0;
 
@@ -59,7 +59,7 @@ static size_t quote_end(const struct mask_stream *s, str held, size_t at)
 
 /* The start of the first line that is indented no deeper than a column; s.n: no such line is
  * complete. */
-static size_t manifest_end(str s, size_t at, size_t col, bool *over)
+static size_t mask_manifest_end(str s, size_t at, size_t col, bool *over)
 {
     assert(at <= s.n);
     *over = false;
@@ -96,22 +96,22 @@ static bool mask_stream_skip_swallowed(struct mask_stream *s)
         else if (held.n - at > MASK_PEM_LINE_MAX)
             at = held.n - MASK_PEM_LINE_MAX;
     } else if (s->inside == MASK_END_OUTDENT) {
-        at = manifest_end(held, at, s->n, &over);
+        at = mask_manifest_end(held, at, s->n, &over);
     } else {
         if (s->inside == MASK_END_QUOTE || s->inside == MASK_END_QUOTE_LINE)
-            at = quote_end(s, held, at);
+            at = mask_quote_end(s, held, at);
         else
-            while (at < held.n && !ends_value(s->inside, held.p[at]))
+            while (at < held.n && !mask_ends_value(s->inside, held.p[at]))
                 at++;
         over = at < held.n;
     }
     if (over)
         s->inside = MASK_END_NOW;
-    out_to(s, at);
+    mask_out_to(s, at);
     return over;
 }
 
-static size_t last_word(str s, size_t floor)
+static size_t mask_last_word(str s, size_t floor)
 {
     size_t at = s.n > floor + LEAD ? s.n - LEAD : floor;
 
@@ -122,7 +122,7 @@ static size_t last_word(str s, size_t floor)
 }
 
 /* `at`, or an earlier position, so that matches that cross it or begin after it are found again. */
-static size_t before_spans(const struct mask_spans *f, size_t at)
+static size_t mask_before_spans(const struct mask_spans *f, size_t at)
 {
     for (size_t i = f->n; i > 0; i--)
         if (f->p[i - 1].seen < at && f->p[i - 1].to > at)
@@ -134,14 +134,15 @@ static size_t before_spans(const struct mask_spans *f, size_t at)
 static size_t mask_stream_measure_decided(struct mask_stream *s, const struct mask_spans *f)
 {
     str held = buf_str(&s->held);
-    size_t word = last_word(held, s->floor), to = f->hold < word ? f->hold : word;
+    size_t word = mask_last_word(held, s->floor), to = f->hold < word ? f->hold : word;
 
-    return before_spans(f, to);
+    return mask_before_spans(f, to);
 }
 
 /* The last span if it is a private key without its end: it is masked at once, however long the key
  * is. */
-static const struct mask_span *open_block(const struct mask_stream *s, const struct mask_spans *f)
+static const struct mask_span *mask_open_block(const struct mask_stream *s,
+                                               const struct mask_spans *f)
 {
     const struct mask_span *last = f->n ? &f->p[f->n - 1] : NULL;
     bool closed;
@@ -162,9 +163,9 @@ static void mask_stream_force_mask(struct mask_stream *s, const struct mask_span
 
     assert(n > TAIL && to <= n);
     if (f->hold > to && !(f->n && f->p[f->n - 1].from == to)) { /* a long word without a match */
-        n = before_spans(f, n - TAIL);
+        n = mask_before_spans(f, n - TAIL);
         mask_render(s->m, buf_str(&s->held), (struct mask_range){to, n}, f, out, counts);
-        out_to(s, n);
+        mask_out_to(s, n);
         return;
     }
     assert(f->hold > to || f->hold_rule < s->m->rule_count);
@@ -173,10 +174,10 @@ static void mask_stream_force_mask(struct mask_stream *s, const struct mask_span
     s->inside = f->hold < n ? f->hold_open.end : MASK_END_WORD;
     s->quote = f->hold_open.quote;
     s->n = f->hold_open.n;
-    out_to(s, n);
+    mask_out_to(s, n);
 }
 
-static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts *counts)
+static void mask_give_out(struct mask_stream *s, struct buf *out, struct mask_counts *counts)
 {
     const struct mask_view t = {buf_str(&s->held), false, s->floor};
     const struct mask_span *open;
@@ -185,13 +186,13 @@ static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts 
 
     assert(!s->inside && s->floor <= s->held.n);
     mask_scan(s->m, &t, &f);
-    open = open_block(s, &f);
+    open = mask_open_block(s, &f);
     if (open) {
         size_t n = s->held.n;
 
         mask_render(s->m, t.s, (struct mask_range){s->floor, n}, &f, out, counts);
         s->inside = MASK_END_PEM;
-        out_to(s, n - open->from > MASK_PEM_LINE_MAX ? n - MASK_PEM_LINE_MAX : open->from);
+        mask_out_to(s, n - open->from > MASK_PEM_LINE_MAX ? n - MASK_PEM_LINE_MAX : open->from);
     } else {
         to = mask_stream_measure_decided(s, &f);
         assert(to >= s->floor && to <= s->held.n);
@@ -199,7 +200,7 @@ static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts 
         if (s->held.n - to > MASK_HOLD_MAX)
             mask_stream_force_mask(s, &f, to, out, counts);
         else
-            out_to(s, to);
+            mask_out_to(s, to);
     }
     mask_spans_release(&f);
 }
@@ -213,7 +214,7 @@ void mask_stream_feed(struct mask_stream *s, str piece, struct buf *out, struct 
         piece = str_slice(piece, some.n, piece.n);
         buf_add(&s->held, some);
         if (!s->inside || mask_stream_skip_swallowed(s))
-            give_out(s, out, counts);
+            mask_give_out(s, out, counts);
     }
 }
 

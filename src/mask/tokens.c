@@ -26,7 +26,7 @@ enum mask_found mask_goes_on(const struct mask_view *t, size_t at, str word)
     return MASK_YES;
 }
 
-static bool is_hex(char c)
+static bool mask_is_hex(char c)
 {
     return mask_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
 }
@@ -39,13 +39,13 @@ bool mask_word_starts(str s, size_t at)
         return true;
     if (at >= 2 && s.p[at - 2] == '\\' && memchr("nrtbf", c, 5))
         return true;
-    return at >= 3 && s.p[at - 3] == '%' && is_hex(s.p[at - 2]) && is_hex(c);
+    return at >= 3 && s.p[at - 3] == '%' && mask_is_hex(s.p[at - 2]) && mask_is_hex(c);
 }
 
 /* ---- keys ---- */
 
 /* Words joined by dashes are not a key; a key has a digit or a capital letter, or is long. */
-static bool looks_random(str s)
+static bool mask_looks_random(str s)
 {
     size_t digits = 0, capitals = 0;
 
@@ -98,7 +98,7 @@ enum mask_found mask_match_prefix(const struct mask_view *t, size_t at, const vo
     end = mask_run(t->s, at + text.n, (enum mask_class)p->class);
     if (end == t->s.n && !t->final)
         return MASK_MORE;
-    if (end - at - text.n < p->min || !looks_random(str_slice(t->s, at + text.n, end)))
+    if (end - at - text.n < p->min || !mask_looks_random(str_slice(t->s, at + text.n, end)))
         return MASK_NO;
     if (p->pair) {
         size_t more = pair_end(t, end);
@@ -173,7 +173,7 @@ size_t mask_skip_breaks(str s, size_t at)
 
 /* The position after "-----BEGIN ... PRIVATE KEY-----", or 0; more: the text may still become
  * one. */
-static enum mask_found pem_head(const struct mask_view *t, size_t at, size_t *out)
+static enum mask_found mask_pem_head(const struct mask_view *t, size_t at, size_t *out)
 {
     enum mask_found f = mask_goes_on(t, at, STR("-----BEGIN "));
     size_t end = at + 11, from = end;
@@ -217,7 +217,7 @@ enum mask_found mask_match_pem(const struct mask_view *t, size_t at, const void 
                                struct mask_span *out)
 {
     size_t head, body, end;
-    enum mask_found f = pem_head(t, at, &head);
+    enum mask_found f = mask_pem_head(t, at, &head);
     bool closed, header;
 
     (void)arg;
@@ -271,7 +271,7 @@ enum mask_found mask_extend_value(const struct mask_view *t, unsigned groups,
 
 /* ---- what follows a word ---- */
 
-static size_t skip_blanks(str s, size_t at, size_t max)
+static size_t mask_skip_blanks(str s, size_t at, size_t max)
 {
     size_t from = at;
 
@@ -280,7 +280,7 @@ static size_t skip_blanks(str s, size_t at, size_t max)
     return at;
 }
 
-static int b64_value(char c)
+static int mask_b64_value(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -298,11 +298,11 @@ static bool mask_tokens_is_token_char(char c)
 
 static bool mask_tokens_is_base64_char(char c)
 {
-    return b64_value(c) >= 0 || c == '=';
+    return mask_b64_value(c) >= 0 || c == '=';
 }
 
-static enum mask_found word_after(const struct mask_view *t, size_t at, str word,
-                                  bool (*is_part)(char c), str *out)
+static enum mask_found mask_word_after(const struct mask_view *t, size_t at, str word,
+                                       bool (*is_part)(char c), str *out)
 {
     enum mask_found f = mask_goes_on(t, at, word);
     size_t from, end;
@@ -311,7 +311,7 @@ static enum mask_found word_after(const struct mask_view *t, size_t at, str word
         return f;
     if (!mask_word_starts(t->s, at))
         return MASK_NO;
-    from = end = skip_blanks(t->s, at + word.n, 8);
+    from = end = mask_skip_blanks(t->s, at + word.n, 8);
     if (from == at + word.n && from < t->s.n) {
         if (str_starts(str_slice(t->s, from, t->s.n), STR("%20")))
             from = end = from + 3;
@@ -331,7 +331,7 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
                                   struct mask_span *out)
 {
     str token;
-    enum mask_found f = word_after(t, at, STR("bearer"), mask_tokens_is_token_char, &token);
+    enum mask_found f = mask_word_after(t, at, STR("bearer"), mask_tokens_is_token_char, &token);
     size_t odd = 0;
 
     (void)arg;
@@ -350,13 +350,13 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
 }
 
 /* "user:password", as base64 has it: printable, with a colon. */
-static bool is_user_and_password(str s)
+static bool mask_is_user_and_password(str s)
 {
     unsigned bits = 0, count = 0;
     bool colon = false;
 
     for (size_t i = 0; i < s.n && s.p[i] != '='; i++) {
-        int v = b64_value(s.p[i]);
+        int v = mask_b64_value(s.p[i]);
 
         if (v < 0)
             return false;
@@ -378,12 +378,12 @@ enum mask_found mask_match_basic(const struct mask_view *t, size_t at, const voi
                                  struct mask_span *out)
 {
     str token;
-    enum mask_found f = word_after(t, at, STR("basic"), mask_tokens_is_base64_char, &token);
+    enum mask_found f = mask_word_after(t, at, STR("basic"), mask_tokens_is_base64_char, &token);
 
     (void)arg;
     if (f != MASK_YES)
         return f;
-    if (token.n < 6 || !is_user_and_password(token))
+    if (token.n < 6 || !mask_is_user_and_password(token))
         return MASK_NO;
     *out = (struct mask_span){(size_t)(token.p - t->s.p),
                               (size_t)(token.p - t->s.p) + token.n,
@@ -455,7 +455,7 @@ enum mask_found mask_match_user(const struct mask_view *t, size_t at, const void
         return f;
     if (at > 0 && !mask_is_space(t->s.p[at - 1]))
         return MASK_NO;
-    i = skip_blanks(t->s, at + strlen(arg), 8);
+    i = mask_skip_blanks(t->s, at + strlen(arg), 8);
     if (i < t->s.n && (t->s.p[i] == '"' || t->s.p[i] == '\''))
         i++;
     for (; i < t->s.n && !mask_is_space(t->s.p[i]) && !memchr("\"'\\", t->s.p[i], 3); i++)

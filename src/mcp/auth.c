@@ -103,7 +103,7 @@ unsigned mcp_auth_header(struct mcp_auth *a, struct buf *headers)
 /* The ways to authenticate the client, the best first. */
 static const char *const auth_methods[] = {"client_secret_basic", "client_secret_post", "none"};
 
-static const char *pick_method(str supported, bool secret)
+static const char *mcp_pick_method(str supported, bool secret)
 {
     if (!secret)
         return "none";
@@ -134,13 +134,13 @@ static bool mcp_auth_add_identity(struct flow *f, str id, str secret, const char
     return true;
 }
 
-static void put_registration(struct flow *f, struct buf *b)
+static void mcp_put_registration(struct flow *f, struct buf *b)
 {
     const struct mcp_auth_options *o = &f->a->o;
     str methods = f->issuer.methods;
     const char *method = methods.n == 0 || mcp_words_have(methods, STR("none"))
                              ? "none"
-                             : pick_method(methods, true);
+                             : mcp_pick_method(methods, true);
     struct json_out out;
 
     json_out_init(&out, b);
@@ -186,7 +186,7 @@ static bool mcp_auth_post(struct flow *f, str url, str headers, str body, struct
                    STR_ARG(str_slice(more, 0, 100)));
 }
 
-static bool register_now(struct flow *f)
+static bool mcp_register_now(struct flow *f)
 {
     struct json doc;
     struct buf b;
@@ -197,7 +197,7 @@ static bool register_now(struct flow *f)
     assert(f->issuer.registration.n > 0);
     buf_init(&b, MCP_AUTH_BODY_MAX);
     json_init(&doc);
-    put_registration(f, &b);
+    mcp_put_registration(f, &b);
     ok = mcp_auth_post(f,
                        f->issuer.registration,
                        STR("content-type: application/json\r\naccept: application/json\r\n"),
@@ -214,7 +214,7 @@ static bool register_now(struct flow *f)
         else
             method = mcp_words_have(f->issuer.methods, STR("none"))
                          ? "none"
-                         : pick_method(f->issuer.methods, secret.n > 0);
+                         : mcp_pick_method(f->issuer.methods, secret.n > 0);
         ok = id.n ? mcp_auth_add_identity(f, id, secret, method)
                   : err_set(f->e, ERR_AUTH, "the registration gave no client_id");
     }
@@ -237,11 +237,11 @@ static bool mcp_auth_choose_identity(struct flow *f)
         return mcp_auth_add_identity(f,
                                      o->client_id,
                                      o->client_secret,
-                                     pick_method(f->issuer.methods, o->client_secret.n > 0));
+                                     mcp_pick_method(f->issuer.methods, o->client_secret.n > 0));
     if (o->metadata_url.n && f->issuer.cimd)
         return mcp_auth_add_identity(f, o->metadata_url, STR(""), "none");
     if (f->issuer.registration.n)
-        return register_now(f);
+        return mcp_register_now(f);
     return err_set(f->e,
                    ERR_AUTH,
                    "we are not registered with " STR_FMT " and cannot register ourselves",
@@ -280,7 +280,7 @@ static bool mcp_auth_take_token(struct flow *f, const struct json *doc)
     return true;
 }
 
-static bool ask_token(struct flow *f, struct buf *form)
+static bool mcp_ask_token(struct flow *f, struct buf *form)
 {
     str secret = secret_reveal(&f->who->secret);
     struct buf headers, both;
@@ -319,7 +319,7 @@ static bool ask_token(struct flow *f, struct buf *form)
     return ok;
 }
 
-static str random_text(struct flow *f)
+static str mcp_random_text(struct flow *f)
 {
     char bytes[RANDOM_SIZE];
     struct buf b;
@@ -332,7 +332,7 @@ static str random_text(struct flow *f)
 }
 
 /* Reads the redirect of the browser: checks state and issuer, and returns the code. */
-static bool read_redirect(struct flow *f, str url, str state, str *code)
+static bool mcp_read_redirect(struct flow *f, str url, str state, str *code)
 {
     str got, iss;
 
@@ -351,11 +351,11 @@ static bool read_redirect(struct flow *f, str url, str state, str *code)
            err_set(f->e, ERR_AUTH, "the answer has no code");
 }
 
-static bool ask_user(struct flow *f, str verifier, str *code)
+static bool mcp_ask_user(struct flow *f, str verifier, str *code)
 {
     const struct mcp_auth_options *o = &f->a->o;
     uint8_t digest[SHA256_SIZE];
-    str state = random_text(f);
+    str state = mcp_random_text(f);
     struct buf url, challenge, back;
     bool ok;
 
@@ -376,17 +376,17 @@ static bool ask_user(struct flow *f, str verifier, str *code)
     mcp_form_add(&url, STR("resource"), f->resource.resource);
     mcp_form_add(&url, STR("scope"), f->scope);
     ok = o->authorize(o->ctx, buf_str(&url), &back, f->e) &&
-         read_redirect(f, arena_dup(&f->arena, buf_str(&back)), state, code);
+         mcp_read_redirect(f, arena_dup(&f->arena, buf_str(&back)), state, code);
     buf_release(&back);
     buf_release(&challenge);
     buf_release(&url);
     return ok;
 }
 
-static bool with_code(struct flow *f)
+static bool mcp_with_code(struct flow *f)
 {
     const struct mcp_auth_options *o = &f->a->o;
-    str verifier = random_text(f), code = STR("");
+    str verifier = mcp_random_text(f), code = STR("");
     struct buf form;
     bool ok;
 
@@ -397,19 +397,19 @@ static bool with_code(struct flow *f)
         return err_set(f->e, ERR_AUTH, "the authorization server does not do PKCE with S256");
     if (!mcp_url_may_follow(f->issuer.authorize, f->a->server_url))
         return err_set(f->e, ERR_AUTH, "the authorization server's endpoint is not https");
-    if (!ask_user(f, verifier, &code))
+    if (!mcp_ask_user(f, verifier, &code))
         return false;
     buf_init(&form, MCP_AUTH_BODY_MAX);
     mcp_form_add(&form, STR("grant_type"), STR("authorization_code"));
     mcp_form_add(&form, STR("code"), code);
     mcp_form_add(&form, STR("redirect_uri"), o->redirect_uri);
     mcp_form_add(&form, STR("code_verifier"), verifier);
-    ok = ask_token(f, &form);
+    ok = mcp_ask_token(f, &form);
     buf_release(&form);
     return ok;
 }
 
-static bool by_itself(struct flow *f, str grant, str refresh)
+static bool mcp_by_itself(struct flow *f, str grant, str refresh)
 {
     struct buf form;
     bool ok;
@@ -419,7 +419,7 @@ static bool by_itself(struct flow *f, str grant, str refresh)
     mcp_form_add(&form, STR("grant_type"), grant);
     mcp_form_add(&form, STR("refresh_token"), refresh);
     mcp_form_add(&form, STR("scope"), refresh.n ? STR("") : f->scope);
-    ok = ask_token(f, &form);
+    ok = mcp_ask_token(f, &form);
     buf_release(&form);
     return ok;
 }
@@ -427,7 +427,7 @@ static bool by_itself(struct flow *f, str grant, str refresh)
 /* ---- the flow ---- */
 
 /* The scopes of the challenge, otherwise of the server's metadata, and those requested before. */
-static bool pick_scope(struct flow *f, str challenge)
+static bool mcp_pick_scope(struct flow *f, str challenge)
 {
     str wanted = mcp_challenge_param(challenge, STR("scope"), &f->arena),
         rest = buf_str(&f->a->asked);
@@ -457,7 +457,7 @@ static bool pick_scope(struct flow *f, str challenge)
     return ok;
 }
 
-static bool is_within(str scope, str asked)
+static bool mcp_is_within(str scope, str asked)
 {
     while (scope.n) {
         size_t end = str_find(scope, STR(" "));
@@ -522,17 +522,17 @@ static bool mcp_auth_run(struct flow *f, int status, str challenge)
 
     if (!mcp_auth_discover(f, challenge))
         return false;
-    if (!pick_scope(f, challenge))
+    if (!mcp_pick_scope(f, challenge))
         return false;
-    if (status == 403 && is_within(f->scope, buf_str(&a->asked)))
+    if (status == 403 && mcp_is_within(f->scope, buf_str(&a->asked)))
         return err_set(f->e, ERR_AUTH, "the server wants a scope that was asked for already");
     if (!mcp_auth_choose_identity(f))
         return false;
     if (status == 401 && refresh.n && str_eq(buf_str(&a->issuer), f->issuer.issuer) &&
-        by_itself(f, STR("refresh_token"), refresh))
+        mcp_by_itself(f, STR("refresh_token"), refresh))
         return true;
-    return a->o.client_credentials ? by_itself(f, STR("client_credentials"), STR(""))
-                                   : with_code(f);
+    return a->o.client_credentials ? mcp_by_itself(f, STR("client_credentials"), STR(""))
+                                   : mcp_with_code(f);
 }
 
 bool mcp_auth_challenged(struct mcp_auth *a, int status, str challenge, unsigned used,

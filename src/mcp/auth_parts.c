@@ -128,7 +128,7 @@ bool mcp_query_param(str url, str name, struct arena *a, str *out)
 
 /* ---- URLs ---- */
 
-static size_t authority_end(str url)
+static size_t mcp_authority_end(str url)
 {
     size_t at = str_find(url, STR("://"));
 
@@ -142,12 +142,12 @@ static size_t authority_end(str url)
 
 str mcp_url_origin(str url)
 {
-    return str_slice(url, 0, authority_end(url));
+    return str_slice(url, 0, mcp_authority_end(url));
 }
 
 str mcp_url_path(str url)
 {
-    str path = str_slice(url, authority_end(url), url.n);
+    str path = str_slice(url, mcp_authority_end(url), url.n);
 
     for (size_t i = 0; i < path.n; i++)
         if (path.p[i] == '?' || path.p[i] == '#')
@@ -299,7 +299,7 @@ out:
     return ok;
 }
 
-static void read_issuer(const struct json *doc, struct arena *a, struct mcp_issuer_meta *out)
+static void mcp_read_issuer(const struct json *doc, struct arena *a, struct mcp_issuer_meta *out)
 {
     const struct json_node *root = json_root(doc), *flag;
     str challenge =
@@ -338,7 +338,7 @@ bool mcp_meta_issuer(struct mcp_io *io, str issuer, struct mcp_patience patience
             break;
     }
     if (ok) {
-        read_issuer(&doc, a, out);
+        mcp_read_issuer(&doc, a, out);
         if (!str_eq(out->issuer, issuer))
             ok = err_set(e,
                          ERR_AUTH,

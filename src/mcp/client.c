@@ -39,7 +39,7 @@ struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_opt
 }
 
 /* Ends a legacy session; if that fails, the session expires by itself. */
-static void end_session(struct mcp_client *c)
+static void mcp_end_session(struct mcp_client *c)
 {
     struct mcp_fetch_request q = {.method = STR("DELETE"), .url = c->o.url, .body = STR("")};
     struct mcp_fetched got;
@@ -71,7 +71,7 @@ void mcp_client_free(struct mcp_client *c)
         return;
     mcp_listen_stop(c);
     if (c->o.url.n)
-        end_session(c);
+        mcp_end_session(c);
     if (c->pipe)
         mcp_pipe_end_calls(c->pipe);
     pipe = mcp_client_take_pipe(c);
@@ -268,9 +268,9 @@ bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, 
 
 /* ---- requests, repeated where the protocol requires it ---- */
 
-static bool answer_inputs(struct mcp_client *c, const struct json *doc,
-                          const struct json_node *requests, struct arena *a, struct buf *out,
-                          struct err *e)
+static bool mcp_answer_inputs(struct mcp_client *c, const struct json *doc,
+                              const struct json_node *requests, struct arena *a, struct buf *out,
+                              struct err *e)
 {
     struct buf result;
     bool ok = true;
@@ -298,8 +298,8 @@ static bool answer_inputs(struct mcp_client *c, const struct json *doc,
 
 /* The parameters of the next round: those of the first one, our answers, and the unchanged
  * state. */
-static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const struct json *doc,
-                       str params, str *next, struct err *e)
+static bool mcp_next_round(struct mcp_client *c, const struct mcp_exchange *x,
+                           const struct json *doc, str params, str *next, struct err *e)
 {
     const struct json_node *root = json_root(doc),
                            *requests = json_find(doc, root, STR("inputRequests")),
@@ -314,7 +314,7 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
     buf_add(&b, STR("{\"_\":0")); /* a dummy member before the commas; removed below */
     if (json_is_object(requests))
-        ok = answer_inputs(c, doc, requests, x->arena, &b, e);
+        ok = mcp_answer_inputs(c, doc, requests, x->arena, &b, e);
     if (state) {
         buf_add(&b, STR(",\"requestState\":"));
         buf_add(&b, json_raw(doc, state));
@@ -352,7 +352,7 @@ static bool mcp_client_set_error(const struct mcp_exchange *x, struct err *e)
 }
 
 /* Whether the request can be repeated in a new session, which another thread may have started. */
-static bool lose_session(struct mcp_client *c, const struct mcp_exchange *x)
+static bool mcp_lose_session(struct mcp_client *c, const struct mcp_exchange *x)
 {
     bool had, newer;
 
@@ -370,7 +370,7 @@ static bool mcp_client_again(struct mcp_client *c, const struct mcp_exchange *x)
     assert(x->is_error);
     if (x->code == MCP_UNSUPPORTED_VERSION)
         return mcp_lists_version(x->data, STR("supported"), STR(MCP_MODERN));
-    return x->status == 404 && lose_session(c, x);
+    return x->status == 404 && mcp_lose_session(c, x);
 }
 
 /* Whether repeating a request is harmless. */
@@ -411,7 +411,7 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
         if (more && ++rounds > MCP_ROUNDS_MAX)
             ok = err_set(e, ERR_LIMIT, "the MCP server asks and asks");
         else if (more)
-            ok = next_round(c, x, &doc, first, &params, e);
+            ok = mcp_next_round(c, x, &doc, first, &params, e);
         json_release(&doc);
         if (!ok || !more)
             return ok;

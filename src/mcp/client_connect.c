@@ -11,7 +11,7 @@
 #define PROBE_MS 5000 /* a server that is silent for this long is of the legacy era */
 #define MINUTE_NS (60000ull * CLOCK_NS_PER_MS)
 
-static void set_era(struct mcp_client *c, enum mcp_era era, str version)
+static void mcp_set_era(struct mcp_client *c, enum mcp_era era, str version)
 {
     assert(version.n < sizeof c->version);
     pthread_mutex_lock(&c->lock);
@@ -20,7 +20,7 @@ static void set_era(struct mcp_client *c, enum mcp_era era, str version)
     pthread_mutex_unlock(&c->lock);
 }
 
-static bool is_modern_error(int64_t code)
+static bool mcp_is_modern_error(int64_t code)
 {
     return code == MCP_HEADER_MISMATCH || code == MCP_MISSING_CAPABILITY ||
            code == MCP_UNSUPPORTED_VERSION;
@@ -43,7 +43,7 @@ bool mcp_lists_version(str json, str key, str version)
     return found;
 }
 
-static bool tells_changes(str json)
+static bool mcp_tells_changes(str json)
 {
     const struct json_node *flag;
     struct json doc;
@@ -99,14 +99,14 @@ static bool mcp_client_spawn_server(struct mcp_client *c, struct err *e)
     return p != NULL;
 }
 
-static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+static bool mcp_begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     str version = c->o.version.n ? c->o.version : STR(MCP_LEGACY), got;
     struct buf b;
     struct json doc;
     bool ok;
 
-    set_era(c, MCP_ERA_LEGACY, STR(""));
+    mcp_set_era(c, MCP_ERA_LEGACY, STR(""));
     x->method = STR("initialize");
     x->name = STR("");
     buf_init(&b, 65536);
@@ -132,7 +132,7 @@ static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct er
                        ERR_UPSTREAM,
                        "the MCP server wants version \"" STR_FMT "\", which we do not speak",
                        STR_ARG(str_slice(got, 0, 30)));
-    set_era(c, MCP_ERA_LEGACY, got);
+    mcp_set_era(c, MCP_ERA_LEGACY, got);
     return mcp_notify(c,
                       STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"),
                       STR("notifications/initialized"),
@@ -148,7 +148,7 @@ static bool mcp_client_probe_era(struct mcp_client *c, struct mcp_exchange *x, s
 
     assert(c->o.url.n || c->pipe);
     e->code = ERR_NONE;
-    set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
+    mcp_set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
     x->method = STR("server/discover");
     x->idle_ms = PROBE_MS;
     ok = mcp_exchange_new(c, x, STR("{}"), e);
@@ -162,18 +162,18 @@ static bool mcp_client_probe_era(struct mcp_client *c, struct mcp_exchange *x, s
         return false;
     }
     if (!x->is_error) {
-        c->tells_changes = tells_changes(x->result);
+        c->tells_changes = mcp_tells_changes(x->result);
         return mcp_lists_version(x->result, STR("supportedVersions"), STR(MCP_MODERN));
     }
     if (x->status == 401 || x->status == 403)
         return err_set(e, ERR_AUTH, STR_FMT, STR_ARG(str_slice(x->text, 0, 200)));
     if (x->code == MCP_UNSUPPORTED_VERSION)
         return mcp_lists_version(x->data, STR("supported"), STR(MCP_MODERN));
-    return is_modern_error(x->code);
+    return mcp_is_modern_error(x->code);
 }
 
 /* Over HTTP, changes arrive on a separate stream; on stdio, on a request that stays open. */
-static void begin_listening(struct mcp_client *c, struct mcp_exchange *x)
+static void mcp_begin_listening(struct mcp_client *c, struct mcp_exchange *x)
 {
     bool legacy = mcp_client_era(c) == MCP_ERA_LEGACY;
     struct buf params, out;
@@ -197,7 +197,7 @@ static void begin_listening(struct mcp_client *c, struct mcp_exchange *x)
 
 /* A program that starts slowly, for example because npx downloads it, answers the probe late. If it
  * is modern, it refuses the `initialize` that followed, and the client probes it again. */
-static bool find_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+static bool mcp_find_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     uint64_t idle_ms = x->idle_ms;
     struct err again;
@@ -205,7 +205,7 @@ static bool find_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e
 
     x->idle_ms = idle_ms;
     if (!ok && e->code == ERR_NONE)
-        ok = begin_legacy(c, x, e);
+        ok = mcp_begin_legacy(c, x, e);
     if (!ok && silent && !c->o.url.n && mcp_pipe_alive(c->pipe))
         ok = mcp_client_probe_era(c, x, &again);
     x->idle_ms = idle_ms;
@@ -230,26 +230,26 @@ static bool connect_now(struct mcp_client *c, uint64_t end_ns, const _Atomic boo
     if (!c->o.url.n && (!c->pipe || !mcp_pipe_alive(c->pipe)))
         ok = mcp_client_spawn_server(c, e);
     if (ok && c->era == MCP_ERA_MODERN) {
-        set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
+        mcp_set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
     } else if (ok && c->era == MCP_ERA_LEGACY) {
-        ok = begin_legacy(c, &x, e);
+        ok = mcp_begin_legacy(c, &x, e);
     } else if (ok) {
-        ok = find_era(c, &x, e);
+        ok = mcp_find_era(c, &x, e);
         if (!ok)
-            set_era(c, MCP_ERA_UNKNOWN, STR(""));
+            mcp_set_era(c, MCP_ERA_UNKNOWN, STR(""));
     }
     pthread_mutex_lock(&c->lock);
     c->ready = ok;
     pthread_mutex_unlock(&c->lock);
     if (ok) {
         atomic_store(&c->stale, true);
-        begin_listening(c, &x);
+        mcp_begin_listening(c, &x);
     }
     arena_release(&a);
     return ok;
 }
 
-static bool is_ready(struct mcp_client *c)
+static bool mcp_is_ready(struct mcp_client *c)
 {
     bool ready;
 
@@ -263,11 +263,11 @@ bool mcp_ready(struct mcp_client *c, uint64_t end_ns, const _Atomic bool *cancel
 {
     bool ok;
 
-    if (is_ready(c))
+    if (mcp_is_ready(c))
         return true;
     if (!mcp_lock_until(&c->connecting, end_ns, cancel, e))
         return false;
-    ok = is_ready(c) || connect_now(c, end_ns, cancel, e);
+    ok = mcp_is_ready(c) || connect_now(c, end_ns, cancel, e);
     pthread_mutex_unlock(&c->connecting);
     return ok;
 }

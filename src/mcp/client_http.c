@@ -22,7 +22,7 @@ static void mcp_client_http_put_line(struct buf *b, str name, str value)
     buf_add(b, STR("\r\n"));
 }
 
-static void put_mirrors(struct buf *b, const struct mcp_exchange *x)
+static void mcp_put_mirrors(struct buf *b, const struct mcp_exchange *x)
 {
     struct arena a;
     struct json doc;
@@ -83,13 +83,13 @@ static unsigned mcp_client_http_put_headers(struct mcp_client *c, struct mcp_exc
         mcp_header_value(b, x->name);
         buf_add(b, STR("\r\n"));
     }
-    put_mirrors(b, x);
+    mcp_put_mirrors(b, x);
     return number;
 }
 
 /* Without the id of the session, the server would refuse every later request. */
-static bool keep_session(struct mcp_client *c, const struct mcp_exchange *x, str session,
-                         struct err *e)
+static bool mcp_keep_session(struct mcp_client *c, const struct mcp_exchange *x, str session,
+                             struct err *e)
 {
     bool ok = session.n < sizeof c->session;
 
@@ -135,8 +135,8 @@ struct resume {
 enum read_end { READ_DONE, READ_CUT, READ_FAILED };
 
 /* Reads frames until the reply has arrived. */
-static enum read_end read_frames(struct mcp_client *c, struct mcp_exchange *x, struct mcp_fetch *f,
-                                 struct resume *r, struct err *e)
+static enum read_end mcp_read_frames(struct mcp_client *c, struct mcp_exchange *x,
+                                     struct mcp_fetch *f, struct resume *r, struct err *e)
 {
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
     struct mcp_fetch_event event;
@@ -184,7 +184,7 @@ static bool mcp_client_http_read_reply(struct mcp_client *c, struct mcp_exchange
 
     assert(*f);
     for (int i = 0;; i++) {
-        enum read_end end = read_frames(c, x, *f, &r, e);
+        enum read_end end = mcp_read_frames(c, x, *f, &r, e);
 
         if (end != READ_CUT)
             return end == READ_DONE;
@@ -201,8 +201,8 @@ static bool mcp_client_http_read_reply(struct mcp_client *c, struct mcp_exchange
 }
 
 /* A reply with an error status may still contain a message; otherwise the status is the error. */
-static bool read_failure(struct mcp_client *c, struct mcp_exchange *x, struct mcp_fetch *f,
-                         struct err *e)
+static bool mcp_read_failure(struct mcp_client *c, struct mcp_exchange *x, struct mcp_fetch *f,
+                             struct err *e)
 {
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
     struct mcp_fetch_event event;
@@ -268,10 +268,10 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
             continue;
         }
         if (head.status < 200 || head.status > 299) {
-            ok = read_failure(c, x, f, e);
+            ok = mcp_read_failure(c, x, f, e);
             break;
         }
-        ok = keep_session(c, x, head.session, e) && mcp_client_http_read_reply(c, x, &f, e);
+        ok = mcp_keep_session(c, x, head.session, e) && mcp_client_http_read_reply(c, x, &f, e);
         break;
     }
     mcp_fetch_free(f);

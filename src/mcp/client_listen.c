@@ -67,7 +67,7 @@ static bool mcp_client_listen_may_recover(int status)
     return status == 401 || status == 408 || status == 429 || status >= 500;
 }
 
-static void take_frame(struct mcp_listener *l, const struct mcp_fetch_event *event)
+static void mcp_take_frame(struct mcp_listener *l, const struct mcp_fetch_event *event)
 {
     assert(event->what == MCP_FETCH_FRAME);
     if (event->id.n && event->id.n < sizeof l->last_id) {
@@ -89,7 +89,7 @@ static void mcp_client_listen_set_answered(struct mcp_listener *l)
 }
 
 /* Reads one stream to its end; returns whether to open the next one. *heard: it had events. */
-static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f, bool *heard)
+static bool mcp_read_stream(struct mcp_listener *l, struct mcp_fetch *f, bool *heard)
 {
     struct mcp_fetch_event event;
     struct err e;
@@ -101,7 +101,7 @@ static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f, bool *heard
         return mcp_client_listen_may_recover(event.status);
     while (mcp_fetch_next(f, CLOCK_NEVER, NULL, &event, &e) && event.what != MCP_FETCH_END) {
         *heard = *heard || event.data.n;
-        take_frame(l, &event);
+        mcp_take_frame(l, &event);
     }
     if (!l->last_id[0]) /* the next stream does not repeat changes that happen before it begins */
         atomic_store(&l->client->stale, true);
@@ -138,7 +138,7 @@ static void *listen_thread(void *ctx)
         l->fetch = l->stop ? NULL : f;
         again = f && !l->stop;
         pthread_mutex_unlock(&l->lock);
-        again = again && read_stream(l, f, &heard);
+        again = again && mcp_read_stream(l, f, &heard);
         pthread_mutex_lock(&l->lock);
         l->fetch = NULL;
         pthread_mutex_unlock(&l->lock);

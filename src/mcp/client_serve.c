@@ -24,7 +24,7 @@ void mcp_put_client_capabilities(const struct mcp_client *c, struct buf *b)
     buf_add_c(b, '}');
 }
 
-static void put_roots(const struct mcp_client *c, struct buf *result)
+static void mcp_put_roots(const struct mcp_client *c, struct buf *result)
 {
     struct json_out o;
 
@@ -48,7 +48,7 @@ bool mcp_fulfil(struct mcp_client *c, str method, str params, struct buf *result
         return true;
     }
     if (str_eq(method, STR("roots/list")) && c->o.roots) {
-        put_roots(c, result);
+        mcp_put_roots(c, result);
         return true;
     }
     if (str_eq(method, STR("sampling/createMessage")) && c->o.sample)
@@ -78,7 +78,7 @@ void mcp_answer_server(struct mcp_client *c, const struct json *doc, const struc
     buf_release(&result);
 }
 
-static bool is_list_change(str method)
+static bool mcp_is_list_change(str method)
 {
     return str_eq(method, STR("notifications/tools/list_changed"));
 }
@@ -97,7 +97,7 @@ void mcp_on_other(void *ctx, str line)
     json_init(&doc);
     buf_init(&out, 2 * MCP_MESSAGE_MAX);
     if (mcp_read(&doc, line, &a, &m, &fault)) {
-        if (m.kind == MCP_NOTIFICATION && is_list_change(m.method))
+        if (m.kind == MCP_NOTIFICATION && mcp_is_list_change(m.method))
             atomic_store(&c->stale, true);
         if (m.kind == MCP_REQUEST) {
             mcp_answer_server(c, &doc, &m, &out);
@@ -171,7 +171,7 @@ bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t
                 arena_printf(x->arena, "the MCP server's reply is invalid: %s", fault.why.text);
         }
     } else if (m.kind == MCP_NOTIFICATION) {
-        if (is_list_change(m.method))
+        if (mcp_is_list_change(m.method))
             atomic_store(&c->stale, true);
         if (str_eq(m.method, STR("notifications/progress"))) {
             mcp_client_serve_progress(x->call, &doc, m.params, &a);
@@ -193,8 +193,8 @@ bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t
     return done;
 }
 
-static void put_defaults(const struct json *doc, const struct json_node *properties,
-                         struct buf *result)
+static void mcp_put_defaults(const struct json *doc, const struct json_node *properties,
+                             struct buf *result)
 {
     bool some = false;
 
@@ -225,7 +225,7 @@ bool mcp_elicit_defaults(str params, struct buf *result, struct err *e)
         properties = json_find(&doc, schema, STR("properties"));
         buf_add(result, STR("{\"action\":\"accept\",\"content\":{"));
         if (json_is_object(properties))
-            put_defaults(&doc, properties, result);
+            mcp_put_defaults(&doc, properties, result);
         buf_add(result, STR("}}"));
     }
     json_release(&doc);

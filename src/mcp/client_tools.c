@@ -13,7 +13,7 @@
 #define TOOL_ROOM (2 * MCP_MIRRORS_ARENA_MAX)
 #define TABLE_ROOM (2 * MCP_TOOLS_MAX * sizeof(struct mcp_known_tool))
 
-static bool is_allowed(const struct mcp_client *c, str name)
+static bool mcp_is_allowed(const struct mcp_client *c, str name)
 {
     if (!c->o.allow)
         return true;
@@ -58,7 +58,8 @@ struct listing {
     struct err *e;
 };
 
-static str raw_member(const struct json *doc, const struct json_node *v, str key, struct arena *a)
+static str mcp_raw_member(const struct json *doc, const struct json_node *v, str key,
+                          struct arena *a)
 {
     const struct json_node *m = json_find(doc, v, key);
 
@@ -73,16 +74,16 @@ static bool mcp_client_tools_hint(const struct json *doc, const struct json_node
     return m && m->kind >= JSON_FALSE && m->kind <= JSON_TRUE ? m->kind == JSON_TRUE : otherwise;
 }
 
-static void read_info(const struct json *doc, const struct json_node *v, struct arena *a,
-                      struct mcp_tool_info *t)
+static void mcp_read_info(const struct json *doc, const struct json_node *v, struct arena *a,
+                          struct mcp_tool_info *t)
 {
     const struct json_node *hints = json_find(doc, v, STR("annotations"));
 
     t->title = arena_dup(a, mcp_member(doc, v, STR("title"), a));
     t->description = arena_dup(a, mcp_member(doc, v, STR("description"), a));
-    t->input_schema = raw_member(doc, v, STR("inputSchema"), a);
-    t->output_schema = raw_member(doc, v, STR("outputSchema"), a);
-    t->annotations = raw_member(doc, v, STR("annotations"), a);
+    t->input_schema = mcp_raw_member(doc, v, STR("inputSchema"), a);
+    t->output_schema = mcp_raw_member(doc, v, STR("outputSchema"), a);
+    t->annotations = mcp_raw_member(doc, v, STR("annotations"), a);
     t->read_only = mcp_client_tools_hint(doc, hints, "readOnlyHint", false);
     t->idempotent = mcp_client_tools_hint(doc, hints, "idempotentHint", false);
 }
@@ -101,7 +102,7 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
     if (l->full)
         return;
     t.info.name = arena_dup(a, mcp_member(doc, v, STR("name"), a));
-    if (!t.info.name.n || !is_allowed(c, t.info.name))
+    if (!t.info.name.n || !mcp_is_allowed(c, t.info.name))
         return;
     if (map_find(&l->names, t.info.name))
         return; /* pages may overlap if the list changes between them */
@@ -110,7 +111,7 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
         log_warn("mcp tool left out", LOG_STR("tool", t.info.name), LOG_ERR(&e));
         return;
     }
-    read_info(doc, v, a, &t.info);
+    mcp_read_info(doc, v, a, &t.info);
     if (t.info.output_schema.n) {
         t.output = schema_new();
         if (!schema_compile(t.output, t.info.output_schema, &e)) {
@@ -127,7 +128,7 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
         l->tools[l->n++] = t;
 }
 
-static bool add_page(struct listing *l, str json, struct arena *a, str *cursor)
+static bool mcp_add_page(struct listing *l, str json, struct arena *a, str *cursor)
 {
     const struct json_node *root, *tools;
     struct json doc;
@@ -176,11 +177,11 @@ static bool mcp_client_tools_page(struct listing *l, str cursor, int64_t timeout
                page,
                &result,
                l->e) &&
-           add_page(l, result, page, next);
+           mcp_add_page(l, result, page, next);
 }
 
 /* Reads all pages; a repeated cursor or too many pages end the list. */
-static bool list_pages(struct listing *l, int64_t timeout_ms)
+static bool mcp_list_pages(struct listing *l, int64_t timeout_ms)
 {
     uint64_t end_ns = clock_deadline_ns(&clock_real, MCP_CALL_TOTAL_MS);
     struct arena cursors, page;
@@ -231,7 +232,7 @@ static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms,
     mcp_known_init(&l.known);
     atomic_store(&c->stale, false);
     map_init(&l.names, NULL, MCP_TOOLS_MAX);
-    ok = list_pages(&l, timeout_ms);
+    ok = mcp_list_pages(&l, timeout_ms);
     map_release(&l.names);
     assert(l.n <= MCP_TOOLS_MAX && l.n <= l.cap);
     if (l.n)
@@ -270,7 +271,8 @@ static bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool res
     return mcp_client_list_again(c, timeout_ms, cancel, e);
 }
 
-static void copy_info(struct arena *a, const struct mcp_tool_info *from, struct mcp_tool_info *to)
+static void mcp_copy_info(struct arena *a, const struct mcp_tool_info *from,
+                          struct mcp_tool_info *to)
 {
     *to = *from;
     to->name = arena_dup(a, from->name);
@@ -309,7 +311,7 @@ bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, const _Atomic bo
         out->n = c->known.n;
         out->at = arena_zero(a, out->n, sizeof *out->at);
         for (size_t i = 0; i < out->n; i++)
-            copy_info(a, &c->known.at[i].info, &out->at[i]);
+            mcp_copy_info(a, &c->known.at[i].info, &out->at[i]);
     }
     pthread_mutex_unlock(&c->listing);
     return ok;
@@ -319,8 +321,8 @@ bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, const _Atomic bo
 
 /* Copies the marked arguments of a call, because the list of tools may change while the call runs.
  * Only HTTP in the modern era requires that the tool is known. */
-static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool restart,
-                         struct arena *a, struct mcp_mirrors *out, struct err *e)
+static bool mcp_take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool restart,
+                             struct arena *a, struct mcp_mirrors *out, struct err *e)
 {
     const struct mcp_known_tool *t;
     bool ok = true;
@@ -351,8 +353,8 @@ static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool
     return ok;
 }
 
-static bool check_structured(struct mcp_client *c, str tool, const struct mcp_result *r,
-                             struct err *e)
+static bool mcp_check_structured(struct mcp_client *c, str tool, const struct mcp_result *r,
+                                 struct err *e)
 {
     const struct mcp_known_tool *t;
     bool ok = true;
@@ -383,13 +385,13 @@ static bool mcp_client_tools_put_call(const struct mcp_call *call, struct buf *b
     return true;
 }
 
-static bool call_tool(struct mcp_client *c, struct mcp_exchange *x, const struct mcp_call *call,
-                      str params, struct err *e)
+static bool mcp_call_tool(struct mcp_client *c, struct mcp_exchange *x, const struct mcp_call *call,
+                          str params, struct err *e)
 {
     struct mcp_mirrors mirrors;
 
     assert(x->call == call);
-    if (!take_mirrors(c, call, false, x->arena, &mirrors, e))
+    if (!mcp_take_mirrors(c, call, false, x->arena, &mirrors, e))
         return false;
     x->mirrors = &mirrors;
     if (mcp_ask(c, x, params, e))
@@ -397,7 +399,7 @@ static bool call_tool(struct mcp_client *c, struct mcp_exchange *x, const struct
     if (x->code != MCP_HEADER_MISMATCH || !x->is_error)
         return false;
     /* The tool has changed since it was listed. */
-    return take_mirrors(c, call, true, x->arena, &mirrors, e) && mcp_ask(c, x, params, e);
+    return mcp_take_mirrors(c, call, true, x->arena, &mirrors, e) && mcp_ask(c, x, params, e);
 }
 
 bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct arena *a,
@@ -418,7 +420,7 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct 
     x.arguments = call.arguments;
     x.idle_ms = (uint64_t)call.timeout_ms;
     x.end_ns = clock_deadline_ns(&clock_real, call.total_ms);
-    if (!is_allowed(c, call.tool))
+    if (!mcp_is_allowed(c, call.tool))
         return err_set(e,
                        ERR_AUTH,
                        "the tool \"" STR_FMT "\" is not allowed",
@@ -429,7 +431,7 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct 
         return err_set(e, ERR_CANCELLED, "the call was not approved");
     buf_init(&b, MCP_MESSAGE_MAX);
     ok = mcp_client_tools_put_call(&call, &b, e) && buf_ok(&b, "the call", e) &&
-         call_tool(c, &x, &call, buf_str(&b), e);
+         mcp_call_tool(c, &x, &call, buf_str(&b), e);
     buf_release(&b);
     if (!ok)
         return false;
@@ -439,5 +441,5 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct 
                        "the result has %zu bytes; %zu is the limit",
                        x.result.n,
                        c->o.result_max);
-    return mcp_result_read(x.result, a, out, e) && check_structured(c, call.tool, out, e);
+    return mcp_result_read(x.result, a, out, e) && mcp_check_structured(c, call.tool, out, e);
 }

@@ -18,8 +18,8 @@ static const struct {
     {STR_INIT("resource"), MCP_RESOURCE},
 };
 
-static bool read_part(const struct json *doc, const struct json_node *v, struct arena *a,
-                      struct mcp_part *p)
+static bool mcp_read_part(const struct json *doc, const struct json_node *v, struct arena *a,
+                          struct mcp_part *p)
 {
     const struct json_node *from = v, *type = json_find(doc, v, STR("type"));
 
@@ -51,7 +51,7 @@ static bool mcp_content_read_parts(const struct json *doc, const struct json_nod
         return err_set(e, ERR_LIMIT, "the result has %zu parts; %d is the limit", n, MCP_PARTS_MAX);
     r->parts = arena_zero(a, n, sizeof *r->parts);
     JSON_FOREACH(v, doc, content)
-        if (!read_part(doc, v, a, &r->parts[r->part_count++]))
+        if (!mcp_read_part(doc, v, a, &r->parts[r->part_count++]))
             return err_set(e, ERR_UPSTREAM, "a part of the tool's result has no type");
     assert(r->part_count == n);
     return true;

@@ -11,7 +11,7 @@
 #define SENTINEL "=?base64?"
 #define SAFE_INTEGER_MAX 9007199254740991
 
-static bool is_wrapped(str s)
+static bool mcp_is_wrapped(str s)
 {
     return s.n >= sizeof SENTINEL - 1 + 2 && str_starts(s, STR(SENTINEL)) && str_ends(s, STR("?="));
 }
@@ -27,7 +27,7 @@ static bool mcp_header_is_plain(str s)
 
 void mcp_header_value(struct buf *out, str value)
 {
-    if (mcp_header_is_plain(value) && !is_wrapped(value) && !memchr(value.p, '\t', value.n)) {
+    if (mcp_header_is_plain(value) && !mcp_is_wrapped(value) && !memchr(value.p, '\t', value.n)) {
         buf_add(out, value);
         return;
     }
@@ -40,7 +40,7 @@ bool mcp_header_read(str header, struct buf *out)
 {
     if (!mcp_header_is_plain(header))
         return false;
-    if (is_wrapped(header))
+    if (mcp_is_wrapped(header))
         return mcp_base64_decode(str_slice(header, sizeof SENTINEL - 1, header.n - 2), out);
     buf_add(out, header);
     return true;
@@ -54,7 +54,7 @@ struct walk {
     struct err *e;
 };
 
-static bool is_markable(const struct json *doc, const struct json_node *type)
+static bool mcp_is_markable(const struct json *doc, const struct json_node *type)
 {
     bool some = false;
 
@@ -62,7 +62,7 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
         JSON_FOREACH(t, doc, type) {
             if (json_is(doc, t, STR("null")))
                 continue;
-            if (!is_markable(doc, t))
+            if (!mcp_is_markable(doc, t))
                 return false;
             some = true;
         }
@@ -113,7 +113,7 @@ static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
                        ERR_INPUT,
                        "x-mcp-header \"" STR_FMT "\" is not reached by properties alone",
                        STR_ARG(str_slice(m.header, 0, 60)));
-    if (!is_markable(w->doc, json_find(w->doc, schema, STR("type"))))
+    if (!mcp_is_markable(w->doc, json_find(w->doc, schema, STR("type"))))
         return err_set(w->e,
                        ERR_INPUT,
                        "x-mcp-header \"" STR_FMT "\" is not on a string, an integer or a boolean",

@@ -28,7 +28,7 @@ void mcp_inbox_release(struct mcp_inbox *b)
     pthread_mutex_destroy(&b->lock);
 }
 
-static void fail_locked(struct mcp_inbox *b, const struct err *why)
+static void mcp_fail_locked(struct mcp_inbox *b, const struct err *why)
 {
     assert(why->code != ERR_NONE);
     if (!b->failed)
@@ -40,7 +40,7 @@ static void fail_locked(struct mcp_inbox *b, const struct err *why)
 void mcp_inbox_fail(struct mcp_inbox *b, const struct err *why)
 {
     pthread_mutex_lock(&b->lock);
-    fail_locked(b, why);
+    mcp_fail_locked(b, why);
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -56,7 +56,7 @@ void mcp_inbox_put(struct mcp_inbox *b, int kind, str bytes)
     assert(b->size <= b->size_max && !b->first == !b->last);
     if (sizeof(struct mcp_item) + bytes.n > b->size_max - b->size) {
         err_set(&e, ERR_LIMIT, "more than %zu bytes came and were not taken", b->size_max);
-        fail_locked(b, &e);
+        mcp_fail_locked(b, &e);
     } else {
         struct mcp_item *i = base_alloc(sizeof *i + bytes.n + 1);
 

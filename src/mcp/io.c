@@ -43,7 +43,7 @@ static void *loop_thread(void *ctx)
     return NULL;
 }
 
-static void *helper_thread(void *ctx)
+static void *mcp_helper_thread(void *ctx)
 {
     struct mcp_io *io = ctx;
 
@@ -93,7 +93,7 @@ static bool mcp_io_start_threads(struct mcp_io *io, struct err *e)
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     io->started = pthread_create(&io->thread, NULL, loop_thread, io) == 0;
-    io->helping = pthread_create(&io->helper, NULL, helper_thread, io) == 0;
+    io->helping = pthread_create(&io->helper, NULL, mcp_helper_thread, io) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return (io->started && io->helping) || err_set(e, ERR_SYSTEM, "no thread could be started");
 }
@@ -159,7 +159,7 @@ struct errand {
     bool done;
 };
 
-static void run_errand(void *ctx)
+static void mcp_run_errand(void *ctx)
 {
     struct errand *r = ctx;
 
@@ -176,7 +176,7 @@ void mcp_io_do(struct mcp_io *io, void (*fn)(void *ctx), void *ctx)
 
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.over, NULL);
-    loop_task_init(&r.task, run_errand, &r);
+    loop_task_init(&r.task, mcp_run_errand, &r);
     loop_post(io->loop, &r.task);
     pthread_mutex_lock(&r.lock);
     while (!r.done)
@@ -282,7 +282,7 @@ static void mcp_io_on_error(void *ctx, const struct err *e, bool sent)
     mcp_inbox_fail(&f->inbox, e);
 }
 
-static void start_fetch(void *ctx)
+static void mcp_start_fetch(void *ctx)
 {
     static const struct client_handler handler = {.on_head = mcp_io_on_head,
                                                   .on_bytes = mcp_io_on_bytes,
@@ -300,7 +300,7 @@ static void start_fetch(void *ctx)
     f->call = client_start(f->io->client, &r, &handler, f);
 }
 
-static void stop_fetch(void *ctx)
+static void mcp_stop_fetch(void *ctx)
 {
     struct mcp_fetch *f = ctx;
 
@@ -314,7 +314,7 @@ static void stop_fetch(void *ctx)
 }
 
 /* Splits the URL: the address to connect to, and the request target. */
-static bool cut_url(struct mcp_fetch *f, str url, struct err *e)
+static bool mcp_cut_url(struct mcp_fetch *f, str url, struct err *e)
 {
     size_t at = str_find(url, STR("://")), hash = str_find(url, STR("#"));
     str rest;
@@ -339,7 +339,7 @@ struct mcp_fetch *mcp_fetch_start(struct mcp_io *io, const struct mcp_fetch_requ
 
     *f = (struct mcp_fetch){.io = io};
     arena_init(&f->arena, (size_t)64 << 20);
-    if (!cut_url(f, r->url, e)) {
+    if (!mcp_cut_url(f, r->url, e)) {
         arena_release(&f->arena);
         free(f);
         return NULL;
@@ -349,8 +349,8 @@ struct mcp_fetch *mcp_fetch_start(struct mcp_io *io, const struct mcp_fetch_requ
     f->body = arena_dup(&f->arena, r->body);
     f->once = r->once;
     mcp_inbox_init(&f->inbox, MCP_FETCH_MAX + 4 * sizeof(struct mcp_item)); /* head and end */
-    loop_task_init(&f->start, start_fetch, f);
-    loop_task_init(&f->stop, stop_fetch, f);
+    loop_task_init(&f->start, mcp_start_fetch, f);
+    loop_task_init(&f->stop, mcp_stop_fetch, f);
     loop_post(io->loop, &f->start);
     return f;
 }
@@ -373,7 +373,7 @@ void mcp_fetch_interrupt(struct mcp_fetch *f)
 }
 
 /* Whether s may be sent in a header. */
-static bool is_visible(str s)
+static bool mcp_is_visible(str s)
 {
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] < ' ' || s.p[i] > '~')
@@ -383,7 +383,7 @@ static bool is_visible(str s)
 
 /* Parses an event of a stream: joins its data lines in place, and reads its id and retry. The id of
  * an event that was cut off is not taken: a stream that resumes after it would lose it. */
-static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fetch_event *out)
+static void mcp_read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fetch_event *out)
 {
     char *to = item->bytes;
     size_t at = 0, used = 0;
@@ -411,7 +411,7 @@ static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fe
             used += value.n;
             some = true;
         } else if (str_eq(line, STR("id"))) {
-            size_t n = value.n < sizeof f->id && is_visible(value) ? value.n : 0;
+            size_t n = value.n < sizeof f->id && mcp_is_visible(value) ? value.n : 0;
 
             memcpy(f->id, value.p, n);
             out->id = (str){f->id, n};
@@ -444,7 +444,7 @@ bool mcp_fetch_next(struct mcp_fetch *f, uint64_t deadline_ns, const _Atomic boo
     if (item->kind == ITEM_FRAME && !f->head.stream)
         out->data = (str){item->bytes, item->n};
     else if (item->kind == ITEM_FRAME)
-        read_event(f, item, out);
+        mcp_read_event(f, item, out);
     return true;
 }
 

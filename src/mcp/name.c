@@ -21,7 +21,7 @@ static bool mcp_name_allowed(char c)
            c == '-';
 }
 
-static bool all_allowed(str s)
+static bool mcp_all_allowed(str s)
 {
     for (size_t i = 0; i < s.n; i++)
         if (!mcp_name_allowed(s.p[i]))
@@ -31,12 +31,13 @@ static bool all_allowed(str s)
 
 static bool mcp_name_is_plain(str server, str tool)
 {
-    return all_allowed(server) && all_allowed(tool) && str_find(server, STR("__")) == STR_NONE &&
-           server.p[server.n - 1] != '_' && server.n + 2 + tool.n <= MCP_NAME_MAX;
+    return mcp_all_allowed(server) && mcp_all_allowed(tool) &&
+           str_find(server, STR("__")) == STR_NONE && server.p[server.n - 1] != '_' &&
+           server.n + 2 + tool.n <= MCP_NAME_MAX;
 }
 
 /* SERVER__TOOL with invalid characters replaced, truncated to leave room for the digits. */
-static str with_digest(struct arena *a, str server, str tool, size_t digits)
+static str mcp_with_digest(struct arena *a, str server, str tool, size_t digits)
 {
     char hex[SHA256_HEX_SIZE], out[MCP_NAME_MAX + 1];
     uint8_t digest[SHA256_SIZE];
@@ -68,7 +69,7 @@ void mcp_names_release(struct mcp_names *n)
     map_release(&n->map);
 }
 
-static bool is_same(const struct map_entry *found, str server, str tool)
+static bool mcp_is_same(const struct map_entry *found, str server, str tool)
 {
     const struct mcp_named *named = found->value.ptr;
 
@@ -77,19 +78,20 @@ static bool is_same(const struct map_entry *found, str server, str tool)
 
 bool mcp_names_add(struct mcp_names *n, str server, str tool, str *name, struct err *e)
 {
-    str made = mcp_name_is_plain(server, tool) ? arena_join(n->arena, server, STR("__"), tool)
-                                               : with_digest(n->arena, server, tool, DIGEST_DIGITS);
+    str made = mcp_name_is_plain(server, tool)
+                   ? arena_join(n->arena, server, STR("__"), tool)
+                   : mcp_with_digest(n->arena, server, tool, DIGEST_DIGITS);
     struct map_entry *found = map_find(&n->map, made);
     struct mcp_named *named;
 
     assert(made.n > 0 && made.n <= MCP_NAME_MAX);
     /* A plain name may look like one with a digest: then the later one gets a longer digest. */
-    if (found && !is_same(found, server, tool)) {
-        made = with_digest(n->arena, server, tool, 2 * DIGEST_DIGITS);
+    if (found && !mcp_is_same(found, server, tool)) {
+        made = mcp_with_digest(n->arena, server, tool, 2 * DIGEST_DIGITS);
         found = map_find(&n->map, made);
     }
     if (found) {
-        if (!is_same(found, server, tool))
+        if (!mcp_is_same(found, server, tool))
             return err_set(e, ERR_INPUT, "two tools have the name " STR_FMT, STR_ARG(made));
         *name = found->key;
         return true;

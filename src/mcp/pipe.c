@@ -64,7 +64,7 @@ static void mcp_pipe_deliver_other(void *ctx)
 }
 
 /* The call that a message belongs to: by its id, or by its progress token. */
-static str owner_of(struct mcp_pipe *p, const struct mcp_message *m)
+static str mcp_owner_of(struct mcp_pipe *p, const struct mcp_message *m)
 {
     const struct json_node *token;
 
@@ -136,7 +136,7 @@ static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
         return;
     arena_reset(&p->arena);
     valid = mcp_read(&p->doc, frame->data, &p->arena, &m, &fault);
-    owner = valid ? owner_of(p, &m) : mcp_pipe_invalid_owner(p, &fault);
+    owner = valid ? mcp_owner_of(p, &m) : mcp_pipe_invalid_owner(p, &fault);
     pthread_mutex_lock(&p->lock);
     for (w = p->waits; w && !str_eq(w->id, owner); w = w->next)
         ;
@@ -174,7 +174,7 @@ static void mcp_pipe_mark_dead(struct mcp_pipe *p, enum err_code code, const cha
     mcp_pipe_set_dead(p, &e);
 }
 
-static void keep_tail(struct mcp_pipe *p, str bytes)
+static void mcp_keep_tail(struct mcp_pipe *p, str bytes)
 {
     size_t drop;
 
@@ -198,14 +198,14 @@ static void mcp_pipe_read_err(void *ctx)
         ssize_t n = read(p->proc.err, bytes, LOOP_SCRATCH_SIZE);
 
         if (n > 0)
-            keep_tail(p, (str){bytes, (size_t)n});
+            mcp_keep_tail(p, (str){bytes, (size_t)n});
         else if (n == 0 || errno != EINTR)
             return;
     }
     loop_yield(mcp_io_loop(p->io), &p->more_err);
 }
 
-static void on_err(void *ctx, unsigned ready)
+static void mcp_on_err(void *ctx, unsigned ready)
 {
     (void)ready;
     mcp_pipe_read_err(ctx);
@@ -237,7 +237,7 @@ static void mcp_pipe_read_out(void *ctx)
     loop_yield(mcp_io_loop(p->io), &p->more_out);
 }
 
-static void on_out(void *ctx, unsigned ready)
+static void mcp_on_out(void *ctx, unsigned ready)
 {
     (void)ready;
     mcp_pipe_read_out(ctx);
@@ -250,14 +250,14 @@ static void mcp_pipe_watch(void *ctx)
     struct mcp_pipe *p = ctx;
     struct loop *l = mcp_io_loop(p->io);
 
-    loop_watch_init(&p->out, p->proc.out, on_out, p);
-    loop_watch_init(&p->err, p->proc.err, on_err, p);
+    loop_watch_init(&p->out, p->proc.out, mcp_on_out, p);
+    loop_watch_init(&p->err, p->proc.err, mcp_on_err, p);
     loop_task_init(&p->more_out, mcp_pipe_read_out, p);
     loop_task_init(&p->more_err, mcp_pipe_read_err, p);
     p->watching = loop_watch_add(l, &p->out, LOOP_IN, p->watch_error) &&
                   loop_watch_add(l, &p->err, LOOP_IN, p->watch_error);
-    on_out(p, LOOP_IN); /* edge-triggered events may have been missed */
-    on_err(p, LOOP_IN);
+    mcp_on_out(p, LOOP_IN); /* edge-triggered events may have been missed */
+    mcp_on_err(p, LOOP_IN);
 }
 
 static void mcp_pipe_remove_watches(void *ctx)
@@ -273,7 +273,7 @@ static void mcp_pipe_remove_watches(void *ctx)
     loop_drop(l, &p->more_err);
 }
 
-static void flush_helper(void *ctx)
+static void mcp_flush_helper(void *ctx)
 {
     struct mcp_inbox *done = ctx;
 
@@ -316,7 +316,7 @@ void mcp_pipe_free(struct mcp_pipe *p)
     mcp_io_do(p->io, mcp_pipe_remove_watches, p);
     /* Its last message may still be on its way to on_other. */
     mcp_inbox_init(&done, 64);
-    mcp_io_later(p->io, flush_helper, &done);
+    mcp_io_later(p->io, mcp_flush_helper, &done);
     free(mcp_inbox_take(&done, CLOCK_NEVER, NULL, &e));
     mcp_inbox_release(&done);
     proc_release(&p->proc);

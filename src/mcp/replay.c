@@ -28,8 +28,8 @@ static bool mcp_replay_same_text(str a, str b)
 }
 
 /* Models write 5 for "5" and Pod for pod: these count as equal. */
-static bool same_value(const struct json *da, const struct json_node *a, const struct json *db,
-                       const struct json_node *b, struct arena *arena)
+static bool replay_same_value(const struct json *da, const struct json_node *a,
+                              const struct json *db, const struct json_node *b, struct arena *arena)
 {
     str ta, tb;
 
@@ -60,7 +60,8 @@ static void mcp_replay_compare(const struct recording *rec, const struct json *d
         arena_reset(a);
         if (!json_text(&rec->head, k, a, &name))
             continue;
-        if (same_value(&rec->head, json_value(k), doc, json_find(doc, json_root(doc), name), a))
+        if (replay_same_value(
+                &rec->head, json_value(k), doc, json_find(doc, json_root(doc), name), a))
             ++*same;
         else
             ++*other;
@@ -98,7 +99,7 @@ static void mcp_replay_log_miss(const struct recording *near, const struct json 
         if (!json_text(&near->head, k, a, &name))
             continue;
         got = json_find(doc, json_root(doc), name);
-        if (same_value(&near->head, json_value(k), doc, got, a))
+        if (replay_same_value(&near->head, json_value(k), doc, got, a))
             continue;
         buf_printf(out, "%s" STR_FMT " is ", first ? "" : "; ", STR_ARG(name));
         mcp_replay_add_value(out, doc, got);

@@ -38,7 +38,7 @@ static str mcp_replay_read_line_of(str *text)
     return str_trim(line);
 }
 
-static bool parse_line(struct replay *r, str file, unsigned line, str text, struct json *doc)
+static bool replay_parse_line(struct replay *r, str file, unsigned line, str text, struct json *doc)
 {
     struct err e;
 
@@ -98,9 +98,9 @@ static bool read_recording(struct replay *r, str file, str text, struct recordin
     json_init(&rec->meta);
     if (str_starts(text, STR("\xef\xbb\xbf")))
         text = str_slice(text, 3, text.n);
-    if (parse_line(r, rec->file, 1, mcp_replay_read_line_of(&text), &rec->head) &&
+    if (replay_parse_line(r, rec->file, 1, mcp_replay_read_line_of(&text), &rec->head) &&
         read_name(r, rec) && read_match(r, rec) &&
-        parse_line(r, rec->file, 2, mcp_replay_read_line_of(&text), &rec->meta)) {
+        replay_parse_line(r, rec->file, 2, mcp_replay_read_line_of(&text), &rec->meta)) {
         rec->output = text;
         read_outcome(r, rec);
         return true;
@@ -143,7 +143,8 @@ static int mcp_replay_read_by_name(const void *a, const void *b)
     return str_cmp(*(const str *)a, *(const str *)b);
 }
 
-static bool list_files(struct replay *r, const char *folder, str **out, size_t *n, struct err *e)
+static bool replay_list_files(struct replay *r, const char *folder, str **out, size_t *n,
+                              struct err *e)
 {
     DIR *dir = opendir(folder);
     struct dirent *d;
@@ -180,7 +181,7 @@ static const char *mcp_replay_read_text_at(struct replay *r, const struct json *
     return arena_dup(&r->arena, text).p;
 }
 
-static void add_listed(struct replay *r, const struct json *doc, const struct json_node *v)
+static void replay_add_listed(struct replay *r, const struct json *doc, const struct json_node *v)
 {
     const struct json_node *schema = json_find(doc, v, STR("inputSchema"));
     const char *name = mcp_replay_read_text_at(r, doc, v, "name");
@@ -233,7 +234,7 @@ static void mcp_replay_read_list(struct replay *r, const char *folder)
         else
             for (const struct json_node *v = json_first(&doc, list); v && r->tool_count < TOOLS_MAX;
                  v = json_next(&doc, list, v))
-                add_listed(r, &doc, v);
+                replay_add_listed(r, &doc, v);
     }
     json_release(&doc);
 }
@@ -248,7 +249,7 @@ static const char *mcp_replay_read_type_of(const struct json_node *v)
 }
 
 /* Derives the parameters of a tool from its recordings. */
-static void add_properties(struct replay *r, struct json_out *o, str tool, struct map *seen)
+static void replay_add_properties(struct replay *r, struct json_out *o, str tool, struct map *seen)
 {
     for (size_t i = 0; i < r->count; i++) {
         struct recording *rec = &r->recordings[i];
@@ -279,7 +280,7 @@ static void add_properties(struct replay *r, struct json_out *o, str tool, struc
     }
 }
 
-static void add_recorded(struct replay *r, const struct recording *rec)
+static void replay_add_recorded(struct replay *r, const struct recording *rec)
 {
     struct json_out o;
     struct map seen;
@@ -292,7 +293,7 @@ static void add_recorded(struct replay *r, const struct recording *rec)
     json_out_object(&o);
     json_member_str(&o, "type", STR("object"));
     json_member_object(&o, "properties");
-    add_properties(r, &o, rec->tool, &seen);
+    replay_add_properties(r, &o, rec->tool, &seen);
     json_out_end(&o);
     json_out_end(&o);
     if (!arena_fits(&r->arena, 2 * out.n + 8 * rec->tool.n + 4096, 0)) {
@@ -323,7 +324,7 @@ bool replay_open(const char *folder, struct replay **out, struct err *e)
     arena_init(&r->arena, REPLAY_SIZE_MAX);
     r->faults = arena_zero(&r->arena, REPLAY_FAULTS_MAX, sizeof *r->faults);
     r->tools = arena_zero(&r->arena, TOOLS_MAX + REPLAY_FILES_MAX, sizeof *r->tools);
-    if (!list_files(r, folder, &files, &n, e)) {
+    if (!replay_list_files(r, folder, &files, &n, e)) {
         replay_close(r);
         return false;
     }
@@ -332,7 +333,7 @@ bool replay_open(const char *folder, struct replay **out, struct err *e)
     mcp_replay_read_list(r, folder);
     for (size_t i = 0; i < r->count; i++)
         if (!tool_find(r, r->recordings[i].tool))
-            add_recorded(r, &r->recordings[i]);
+            replay_add_recorded(r, &r->recordings[i]);
     r->set = (struct mcp_set){.tools = r->tools, .tool_count = r->tool_count, .ctx = r};
     if (r->tool_count) {
         *out = r;

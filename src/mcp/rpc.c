@@ -109,7 +109,7 @@ bool mcp_read(struct json *doc, str text, struct arena *a, struct mcp_message *o
 }
 
 /* JSON strings contain no line breaks, so each one is between tokens. */
-static void one_line(struct buf *out, size_t from)
+static void mcp_one_line(struct buf *out, size_t from)
 {
     for (size_t i = from; i < out->n; i++)
         if (out->p[i] == '\n' || out->p[i] == '\r')
@@ -135,7 +135,7 @@ static void mcp_rpc_member(struct buf *out, str name, str json)
 static void mcp_rpc_end(struct buf *out, size_t from)
 {
     buf_add_c(out, '}');
-    one_line(out, from);
+    mcp_one_line(out, from);
 }
 
 static void mcp_rpc_put_call(struct buf *out, str method, str params)

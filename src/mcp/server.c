@@ -13,8 +13,8 @@
 static const char *const level_names[] = {
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
 
-static enum mcp_level level_of(const struct json *doc, const struct json_node *name,
-                               enum mcp_level otherwise)
+static enum mcp_level mcp_level_of(const struct json *doc, const struct json_node *name,
+                                   enum mcp_level otherwise)
 {
     for (size_t i = 0; i < COUNT_OF(level_names); i++)
         if (json_is(doc, name, str_c(level_names[i])))
@@ -22,7 +22,7 @@ static enum mcp_level level_of(const struct json *doc, const struct json_node *n
     return otherwise;
 }
 
-static unsigned caps_of(const struct json *doc, const struct json_node *v)
+static unsigned mcp_caps_of(const struct json *doc, const struct json_node *v)
 {
     return (json_find(doc, v, STR("sampling")) ? MCP_SAMPLING : 0u) |
            (json_find(doc, v, STR("elicitation")) ? MCP_ELICITATION : 0u) |
@@ -31,8 +31,8 @@ static unsigned caps_of(const struct json *doc, const struct json_node *v)
 
 /* ---- making one ---- */
 
-static bool ready_tool(struct mcp_server *s, const struct mcp_set *set, const struct mcp_tool *t,
-                       struct err *e)
+static bool mcp_ready_tool(struct mcp_server *s, const struct mcp_set *set,
+                           const struct mcp_tool *t, struct err *e)
 {
     struct mcp_ready_tool *r = &s->tools[s->tool_count];
     struct json doc;
@@ -74,7 +74,7 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
         s->logs = s->logs || set->logs;
         s->completes = s->completes || set->completes;
         for (size_t k = 0; k < set->tool_count; k++)
-            if (!ready_tool(s, set, &set->tools[k], e)) {
+            if (!mcp_ready_tool(s, set, &set->tools[k], e)) {
                 mcp_server_free(s);
                 return NULL;
             }
@@ -167,7 +167,7 @@ struct mcp_session *mcp_session_new(struct mcp_server *s, const void *who)
 
 /* ---- methods ---- */
 
-static void begin_initialize(struct mcp_answer *r)
+static void mcp_begin_initialize(struct mcp_answer *r)
 {
     const struct json_node *params = r->message->params;
     str asked = mcp_member(r->doc, params, STR("protocolVersion"), r->arena);
@@ -177,7 +177,7 @@ static void begin_initialize(struct mcp_answer *r)
     assert(r->session);
     if (mcp_legacy_version(asked))
         r->session->version = mcp_legacy_version(asked);
-    r->session->caps = caps_of(r->doc, json_find(r->doc, params, STR("capabilities")));
+    r->session->caps = mcp_caps_of(r->doc, json_find(r->doc, params, STR("capabilities")));
     buf_init(&b, MCP_MESSAGE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
@@ -214,7 +214,7 @@ static void mcp_server_discover(struct mcp_answer *r)
     buf_release(&b);
 }
 
-static void reply_empty(struct mcp_answer *r)
+static void mcp_reply_empty(struct mcp_answer *r)
 {
     struct buf b;
 
@@ -224,10 +224,10 @@ static void reply_empty(struct mcp_answer *r)
     buf_release(&b);
 }
 
-static void set_level(struct mcp_answer *r)
+static void mcp_set_level(struct mcp_answer *r)
 {
     const struct json_node *name = json_find(r->doc, r->message->params, STR("level"));
-    enum mcp_level level = level_of(r->doc, name, MCP_LOG_OFF);
+    enum mcp_level level = mcp_level_of(r->doc, name, MCP_LOG_OFF);
 
     assert(r->session);
     if (level == MCP_LOG_OFF) {
@@ -235,7 +235,7 @@ static void set_level(struct mcp_answer *r)
         return;
     }
     r->session->level = level;
-    reply_empty(r);
+    mcp_reply_empty(r);
 }
 
 static void mcp_server_subscribe(struct mcp_answer *r)
@@ -252,7 +252,7 @@ static void mcp_server_subscribe(struct mcp_answer *r)
         mcp_reply_error(r, 200, MCP_INVALID_PARAMS, STR("cannot subscribe to that"), STR(""));
         return;
     }
-    reply_empty(r);
+    mcp_reply_empty(r);
 }
 
 static void mcp_server_complete(struct mcp_answer *r)
@@ -273,8 +273,8 @@ static const struct {
     enum part part;
     void (*run)(struct mcp_answer *r);
 } methods[] = {
-    {STR_INIT("initialize"), LEGACY, ALWAYS, begin_initialize},
-    {STR_INIT("ping"), LEGACY, ALWAYS, reply_empty},
+    {STR_INIT("initialize"), LEGACY, ALWAYS, mcp_begin_initialize},
+    {STR_INIT("ping"), LEGACY, ALWAYS, mcp_reply_empty},
     {STR_INIT("server/discover"), MODERN, ALWAYS, mcp_server_discover},
     {STR_INIT("subscriptions/listen"), MODERN, ALWAYS, mcp_do_listen},
     {STR_INIT("tools/list"), LEGACY | MODERN, ALWAYS, mcp_list_tools},
@@ -286,11 +286,11 @@ static const struct {
     {STR_INIT("resources/read"), LEGACY | MODERN, RESOURCES, mcp_do_read},
     {STR_INIT("resources/subscribe"), LEGACY, RESOURCES, mcp_server_subscribe},
     {STR_INIT("resources/unsubscribe"), LEGACY, RESOURCES, mcp_server_subscribe},
-    {STR_INIT("logging/setLevel"), LEGACY, LOGS, set_level},
+    {STR_INIT("logging/setLevel"), LEGACY, LOGS, mcp_set_level},
     {STR_INIT("completion/complete"), LEGACY | MODERN, COMPLETES, mcp_server_complete},
 };
 
-static bool has_part(const struct mcp_server *s, enum part part)
+static bool mcp_has_part(const struct mcp_server *s, enum part part)
 {
     const bool has[] = {true, s->prompts, s->resources, s->logs, s->completes};
 
@@ -304,7 +304,7 @@ static void mcp_server_dispatch(struct mcp_answer *r)
 
     for (size_t i = 0; i < COUNT_OF(methods); i++)
         if (str_eq(r->message->method, methods[i].name) && (methods[i].eras & era) &&
-            has_part(r->server, methods[i].part)) {
+            mcp_has_part(r->server, methods[i].part)) {
             methods[i].run(r);
             return;
         }
@@ -368,8 +368,8 @@ void mcp_answer_init(struct mcp_answer *r)
         r->caps = r->session->caps;
         r->level = r->session->level;
     } else {
-        r->caps = caps_of(doc, json_find(doc, meta, STR(MCP_META_CAPABILITIES)));
-        r->level = level_of(doc, json_find(doc, meta, STR(MCP_META_LOG_LEVEL)), MCP_LOG_OFF);
+        r->caps = mcp_caps_of(doc, json_find(doc, meta, STR(MCP_META_CAPABILITIES)));
+        r->level = mcp_level_of(doc, json_find(doc, meta, STR(MCP_META_LOG_LEVEL)), MCP_LOG_OFF);
     }
     if (token && (token->kind == JSON_STRING || token->kind == JSON_NUMBER))
         r->progress = json_raw(doc, token);
@@ -433,7 +433,7 @@ void mcp_hear(struct mcp_server *s, struct mcp_session *session, const struct js
 
 /* ---- requests that end early ---- */
 
-static void drop_turns(struct mcp_turn **at, const struct mcp_channel *c, str id)
+static void mcp_drop_turns(struct mcp_turn **at, const struct mcp_channel *c, str id)
 {
     while (*at) {
         struct mcp_turn *t = *at;
@@ -452,9 +452,9 @@ static void drop_turns(struct mcp_turn **at, const struct mcp_channel *c, str id
 void mcp_gone(struct mcp_server *s, struct mcp_channel *c)
 {
     mcp_hands_gone(s->hands, c);
-    drop_turns(&s->listeners, c, STR(""));
+    mcp_drop_turns(&s->listeners, c, STR(""));
     for (struct mcp_session *p = s->sessions; p; p = p->next) {
-        drop_turns(&p->turns, c, STR(""));
+        mcp_drop_turns(&p->turns, c, STR(""));
         if (p->stream == c)
             p->stream = NULL;
     }
@@ -462,7 +462,7 @@ void mcp_gone(struct mcp_server *s, struct mcp_channel *c)
 
 void mcp_cancel(struct mcp_server *s, struct mcp_session *session, str id)
 {
-    drop_turns(session ? &session->turns : &s->listeners, NULL, id);
+    mcp_drop_turns(session ? &session->turns : &s->listeners, NULL, id);
     if (session)
         mcp_hands_cancel(s->hands, session, id);
 }

@@ -11,7 +11,7 @@
  * the expiry and the state.
  */
 
-static void state_mac(const struct mcp_answer *r, str name, str text, struct buf *out)
+static void mcp_state_mac(const struct mcp_answer *r, str name, str text, struct buf *out)
 {
     uint8_t mac[SHA256_SIZE];
     struct sha256_mac m;
@@ -39,7 +39,7 @@ str mcp_state_seal(const struct mcp_answer *r, str name, str state)
     buf_add_u64(&b, (uint64_t)clock_wall_ms(r->server->clock) + MCP_STATE_MS);
     buf_add_c(&b, '.');
     mcp_base64(&b, state);
-    state_mac(r, name, buf_str(&b), &mac);
+    mcp_state_mac(r, name, buf_str(&b), &mac);
     buf_add_c(&b, '.');
     buf_add(&b, buf_str(&mac));
     sealed = arena_dup(r->arena, buf_str(&b));
@@ -61,7 +61,7 @@ bool mcp_state_open(const struct mcp_answer *r, str name, str sealed, str *state
         return false;
     buf_init(&mac, 64);
     buf_init(&text, MCP_MESSAGE_MAX);
-    state_mac(r, name, str_slice(sealed, 0, last - 1), &mac);
+    mcp_state_mac(r, name, str_slice(sealed, 0, last - 1), &mac);
     ok = mac.n == sealed.n - last && mem_equal_ct(mac.p, sealed.p + last, mac.n) &&
          str_u64(str_slice(sealed, 0, first), &expiry) &&
          clock_wall_ms(r->server->clock) < (int64_t)expiry &&
@@ -82,7 +82,7 @@ str mcp_run_name(const struct mcp_answer *r)
 
 /* ---- functions for tools ---- */
 
-static void add_item(struct buf *b, str json)
+static void mcp_add_item(struct buf *b, str json)
 {
     if (b->n)
         buf_add_c(b, ',');
@@ -92,12 +92,12 @@ static void add_item(struct buf *b, str json)
 void mcp_answer_item(struct mcp_answer *r, str json)
 {
     assert(json.n > 0);
-    add_item(&r->items, json);
+    mcp_add_item(&r->items, json);
 }
 
 void mcp_answer_text(struct mcp_answer *r, str text)
 {
-    add_item(&r->items, STR("{\"type\":\"text\",\"text\":"));
+    mcp_add_item(&r->items, STR("{\"type\":\"text\",\"text\":"));
     (void)json_quote(&r->items, text);
     buf_add_c(&r->items, '}');
 }
@@ -126,7 +126,7 @@ void mcp_answer_fail_text(struct mcp_answer *r, str text)
     mcp_answer_text(r, text);
 }
 
-static unsigned cap_for(str method)
+static unsigned mcp_cap_for(str method)
 {
     return str_eq(method, STR("elicitation/create"))       ? MCP_ELICITATION
            : str_eq(method, STR("sampling/createMessage")) ? MCP_SAMPLING
@@ -135,7 +135,7 @@ static unsigned cap_for(str method)
 
 void mcp_answer_input(struct mcp_answer *r, str key, str method, str params)
 {
-    unsigned cap = cap_for(method);
+    unsigned cap = mcp_cap_for(method);
     str *keys;
 
     assert(key.n > 0 && method.n > 0);
@@ -163,7 +163,7 @@ void mcp_answer_state(struct mcp_answer *r, str state)
     r->state = arena_dup(r->arena, state);
 }
 
-static void send_note(struct mcp_answer *r, str method, str params)
+static void mcp_send_note(struct mcp_answer *r, str method, str params)
 {
     struct buf out;
 
@@ -192,7 +192,7 @@ void mcp_answer_progress(struct mcp_answer *r, double progress, double total, st
         json_member_str(&o, "message", message);
     }
     json_out_end(&o);
-    send_note(r, STR("notifications/progress"), buf_str(&b));
+    mcp_send_note(r, STR("notifications/progress"), buf_str(&b));
     buf_release(&b);
 }
 
@@ -209,6 +209,6 @@ void mcp_answer_log(struct mcp_answer *r, enum mcp_level level, str data)
     buf_printf(&b, "{\"level\":\"%s\",\"logger\":\"rationale\",\"data\":", names[level]);
     (void)json_quote(&b, data);
     buf_add_c(&b, '}');
-    send_note(r, STR("notifications/message"), buf_str(&b));
+    mcp_send_note(r, STR("notifications/message"), buf_str(&b));
     buf_release(&b);
 }

@@ -59,7 +59,7 @@ struct mcp_hands {
 
 /* ---- on a thread ---- */
 
-static void write_letter(struct job *j, str text, bool done)
+static void mcp_write_letter(struct job *j, str text, bool done)
 {
     struct mcp_hands *h = j->hands;
     struct letter *l = base_alloc(sizeof *l + text.n);
@@ -84,9 +84,9 @@ static void write_letter(struct job *j, str text, bool done)
         loop_post(h->loop, &h->open);
 }
 
-static void send_later(struct mcp_channel *c, str json)
+static void mcp_send_later(struct mcp_channel *c, str json)
 {
-    write_letter((struct job *)(void *)c, json, false);
+    mcp_write_letter((struct job *)(void *)c, json, false);
 }
 
 static void *mcp_server_hands_work(void *arg)
@@ -109,7 +109,7 @@ static void *mcp_server_hands_work(void *arg)
         if (!j)
             return NULL;
         j->tool->tool->run(j->tool->ctx, &j->ask, &j->answer);
-        write_letter(j, STR(""), true);
+        mcp_write_letter(j, STR(""), true);
     }
 }
 
@@ -133,7 +133,7 @@ static void mcp_server_hands_job_free(struct job *j)
     free(j);
 }
 
-static void end_without_session(struct job *j)
+static void mcp_end_without_session(struct job *j)
 {
     struct buf out;
 
@@ -152,7 +152,7 @@ static void job_done(struct job *j)
     assert(j->hands->count > 0);
     if (j->to && j->session &&
         mcp_session_find(s, str_c(j->session_id), j->channel.who) != j->session) {
-        end_without_session(j);
+        mcp_end_without_session(j);
     } else if (j->to) {
         j->answer.channel = j->to;
         mcp_finish(&j->answer, "content");
@@ -161,7 +161,7 @@ static void job_done(struct job *j)
     mcp_notify_changes(s);
 }
 
-static void open_letters(void *ctx)
+static void mcp_open_letters(void *ctx)
 {
     struct mcp_hands *h = ctx;
     struct letter *l, *next;
@@ -188,7 +188,7 @@ static struct job *mcp_server_hands_job_new(struct mcp_hands *h, const struct mc
     struct job *j = base_alloc(sizeof *j);
     struct mcp_fault fault;
 
-    *j = (struct job){.channel = {.send = send_later, .who = r->channel->who},
+    *j = (struct job){.channel = {.send = mcp_send_later, .who = r->channel->who},
                       .to = r->channel,
                       .hands = h,
                       .tool = t,
@@ -287,7 +287,7 @@ struct mcp_hands *mcp_hands_new(struct mcp_server *s, struct loop *loop)
     struct mcp_hands *h = base_alloc(sizeof *h);
 
     *h = (struct mcp_hands){.server = s, .loop = loop};
-    loop_task_init(&h->open, open_letters, h);
+    loop_task_init(&h->open, mcp_open_letters, h);
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->work, NULL);
     pthread_cond_init(&h->room, NULL);

@@ -33,7 +33,7 @@ struct http {
     struct loop_task close_stalled;
     struct loop_watch signals;
     struct stream *streams; /* streams that have begun */
-    const void *who;        /* the caller: set by may_enter, while a request is read */
+    const void *who;        /* the caller: set by mcp_may_enter, while a request is read */
     bool draining;
 };
 
@@ -63,7 +63,7 @@ static void mcp_http_forget(struct stream *s)
         s->next->prev = s->prev;
 }
 
-static size_t usual_headers(const struct stream *s, const char *type, struct server_header *h)
+static size_t mcp_usual_headers(const struct stream *s, const char *type, struct server_header *h)
 {
     size_t n = 0;
 
@@ -78,7 +78,7 @@ static size_t usual_headers(const struct stream *s, const char *type, struct ser
 static void mcp_http_begin(struct stream *s)
 {
     struct server_header h[HEADERS_MAX];
-    size_t n = usual_headers(s, "text/event-stream", h);
+    size_t n = mcp_usual_headers(s, "text/event-stream", h);
 
     assert(!s->begun);
     h[n++] = (struct server_header){STR("x-accel-buffering"), STR("no")};
@@ -102,7 +102,7 @@ static bool mcp_http_has_room(struct stream *s)
     return !s->stalled;
 }
 
-static void send_event(struct mcp_channel *c, str json)
+static void mcp_send_event(struct mcp_channel *c, str json)
 {
     struct stream *s = (struct stream *)c;
     struct buf b;
@@ -134,18 +134,18 @@ static void mcp_http_close(struct stream *s)
     server_abort(s->x);
 }
 
-static void send_reply(struct mcp_channel *c, int status, str json)
+static void mcp_send_reply(struct mcp_channel *c, int status, str json)
 {
     struct stream *s = (struct stream *)c;
     struct server_header h[HEADERS_MAX];
 
     if (s->begun) {
-        send_event(c, json);
+        mcp_send_event(c, json);
         mcp_http_close(s);
         return;
     }
     server_user_set(s->x, NULL);
-    server_reply(s->x, status, h, usual_headers(s, "application/json", h), json);
+    server_reply(s->x, status, h, mcp_usual_headers(s, "application/json", h), json);
 }
 
 /* An HTTP request needs a response, so one without a reply gets an empty stream. */
@@ -162,7 +162,8 @@ static struct stream *stream_new(struct http *h, struct server_exchange *x)
 {
     struct stream *s = arena_zero(server_arena(x), 1, sizeof *s);
 
-    s->channel = (struct mcp_channel){send_event, send_reply, mcp_http_end_cancelled, h->who};
+    s->channel =
+        (struct mcp_channel){mcp_send_event, mcp_send_reply, mcp_http_end_cancelled, h->who};
     s->http = h;
     s->x = x;
     s->session = STR("");
@@ -195,7 +196,7 @@ static void mcp_http_close_stalled(void *ctx)
     }
 }
 
-static void on_keepalive(void *ctx)
+static void mcp_on_keepalive(void *ctx)
 {
     struct http *h = ctx;
 
@@ -232,7 +233,7 @@ static void mcp_http_reply_status(struct server_exchange *x, int status)
 /* ---- access ---- */
 
 /* A host without its port and brackets. */
-static str bare_host(str host)
+static str mcp_bare_host(str host)
 {
     size_t colon = host.n;
 
@@ -243,7 +244,7 @@ static str bare_host(str host)
     return colon ? str_slice(host, 0, colon - 1) : host;
 }
 
-static bool is_local(str host)
+static bool mcp_is_local(str host)
 {
     static const str names[] = {STR_INIT("localhost"), STR_INIT("127.0.0.1"), STR_INIT("::1")};
 
@@ -253,7 +254,7 @@ static bool is_local(str host)
     return false;
 }
 
-static bool origin_ok(const struct http1_head *head, bool keyed)
+static bool mcp_origin_ok(const struct http1_head *head, bool keyed)
 {
     str origin = http1_find(head, STR("origin")), host;
     size_t slashes = str_find(origin, STR("://"));
@@ -262,18 +263,18 @@ static bool origin_ok(const struct http1_head *head, bool keyed)
         return true;
     if (slashes == STR_NONE)
         return false;
-    host = bare_host(str_slice(origin, slashes + 3, origin.n));
-    return is_local(host) || (keyed && http1_same(host, bare_host(head->host)));
+    host = mcp_bare_host(str_slice(origin, slashes + 3, origin.n));
+    return mcp_is_local(host) || (keyed && http1_same(host, mcp_bare_host(head->host)));
 }
 
-static bool may_enter(struct http *h, struct server_exchange *x)
+static bool mcp_may_enter(struct http *h, struct server_exchange *x)
 {
     const struct http1_head *head = server_request(x);
     str auth = http1_find(head, STR("authorization"));
     bool keyed = h->o->allowed != NULL;
 
     h->who = NULL;
-    if (!origin_ok(head, keyed) || (!keyed && !is_local(bare_host(head->host)))) {
+    if (!mcp_origin_ok(head, keyed) || (!keyed && !mcp_is_local(mcp_bare_host(head->host)))) {
         mcp_http_refuse(
             x, 403, MCP_INVALID_REQUEST, STR(""), "this host or origin may not come in");
         return false;
@@ -289,8 +290,8 @@ static bool may_enter(struct http *h, struct server_exchange *x)
 
 /* ---- requests ---- */
 
-static void take_modern(struct http *h, struct server_exchange *x, const struct json *doc,
-                        const struct mcp_message *m)
+static void mcp_take_modern(struct http *h, struct server_exchange *x, const struct json *doc,
+                            const struct mcp_message *m)
 {
     const struct json_node *meta = json_find(doc, m->params, STR("_meta")),
                            *caps = json_find(doc, meta, STR(MCP_META_CAPABILITIES)),
@@ -312,8 +313,8 @@ static void take_modern(struct http *h, struct server_exchange *x, const struct 
     mcp_take(h->server, NULL, doc, m, &stream_new(h, x)->channel);
 }
 
-static void take_legacy(struct http *h, struct server_exchange *x, const struct json *doc,
-                        const struct mcp_message *m)
+static void mcp_take_legacy(struct http *h, struct server_exchange *x, const struct json *doc,
+                            const struct mcp_message *m)
 {
     str id = http1_find(server_request(x), STR("mcp-session-id"));
     bool begins = m->kind == MCP_REQUEST && str_eq(m->method, STR("initialize"));
@@ -346,7 +347,7 @@ static void take_legacy(struct http *h, struct server_exchange *x, const struct 
     mcp_take(h->server, session, doc, m, &s->channel);
 }
 
-static void take_post(struct http *h, struct server_exchange *x)
+static void mcp_take_post(struct http *h, struct server_exchange *x)
 {
     const struct http1_head *head = server_request(x);
     str version = http1_find(head, STR("mcp-protocol-version")),
@@ -364,13 +365,13 @@ static void take_post(struct http *h, struct server_exchange *x)
     if (!mcp_read(&doc, server_body(x), server_arena(x), &m, &fault))
         mcp_http_refuse(x, 400, fault.code, fault.id, fault.why.text);
     else if (mcp_is_modern(&doc, &m) || (version.n && !mcp_legacy_version(version)))
-        take_modern(h, x, &doc, &m);
+        mcp_take_modern(h, x, &doc, &m);
     else
-        take_legacy(h, x, &doc, &m);
+        mcp_take_legacy(h, x, &doc, &m);
     json_release(&doc);
 }
 
-static void take_get(struct http *h, struct server_exchange *x)
+static void mcp_take_get(struct http *h, struct server_exchange *x)
 {
     str id = http1_find(server_request(x), STR("mcp-session-id"));
     struct mcp_session *session = id.n ? mcp_session_find(h->server, id, h->who) : NULL;
@@ -392,7 +393,7 @@ static void take_get(struct http *h, struct server_exchange *x)
     }
 }
 
-static void take_delete(struct http *h, struct server_exchange *x)
+static void mcp_take_delete(struct http *h, struct server_exchange *x)
 {
     str id = http1_find(server_request(x), STR("mcp-session-id"));
     struct mcp_session *session = id.n ? mcp_session_find(h->server, id, h->who) : NULL;
@@ -428,13 +429,13 @@ static void mcp_http_on_request(void *ctx, struct server_exchange *x)
     static const struct {
         str method;
         void (*take)(struct http *h, struct server_exchange *x);
-    } ways[] = {{STR_INIT("POST"), take_post},
-                {STR_INIT("GET"), take_get},
-                {STR_INIT("DELETE"), take_delete}};
+    } ways[] = {{STR_INIT("POST"), mcp_take_post},
+                {STR_INIT("GET"), mcp_take_get},
+                {STR_INIT("DELETE"), mcp_take_delete}};
     const struct http1_head *head = server_request(x);
     struct http *h = ctx;
 
-    if (!may_enter(h, x))
+    if (!mcp_may_enter(h, x))
         return;
     if (!str_eq(head->path, STR(PATH))) {
         mcp_http_refuse(x, 404, MCP_INVALID_REQUEST, STR(""), "there is only " PATH " here");
@@ -481,7 +482,8 @@ static void mcp_http_on_signal(void *ctx, unsigned ready)
     }
 }
 
-static bool open_socket(const char *listen_at, bool any, int *fd, char address[96], struct err *e)
+static bool mcp_open_socket(const char *listen_at, bool any, int *fd, char address[96],
+                            struct err *e)
 {
     struct addrinfo hints = {.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *found;
     const char *colon = strrchr(listen_at, ':');
@@ -493,8 +495,8 @@ static bool open_socket(const char *listen_at, bool any, int *fd, char address[9
 
     if (!colon || !colon[1])
         return err_set(e, ERR_INPUT, "--http: \"%.80s\" is not ADDR:PORT", listen_at);
-    bare = bare_host(str_c(listen_at));
-    if (!any && !is_local(bare))
+    bare = mcp_bare_host(str_c(listen_at));
+    if (!any && !mcp_is_local(bare))
         return err_set(
             e,
             ERR_INPUT,
@@ -538,10 +540,10 @@ static bool mcp_http_run(struct http *h, struct err *e)
 
     assert(!h->server->hands);
     h->http = server_new(h->loop, &options, &handler, h, e);
-    if (!h->http || !open_socket(h->o->listen, h->o->allowed != NULL, &fd, address, e) ||
+    if (!h->http || !mcp_open_socket(h->o->listen, h->o->allowed != NULL, &fd, address, e) ||
         !server_listen(h->http, fd, e) || !loop_watch_add(h->loop, &h->signals, LOOP_IN, e))
         return false;
-    loop_timer_init(&h->keepalive, on_keepalive, h);
+    loop_timer_init(&h->keepalive, mcp_on_keepalive, h);
     loop_timer_init(&h->drain, mcp_http_stop_loop, h);
     loop_task_init(&h->close_stalled, mcp_http_close_stalled, h);
     loop_timer_set(h->loop, &h->keepalive, KEEPALIVE_MS);

@@ -9,7 +9,7 @@
 
 /* ---- sending an answer ---- */
 
-static void put_caps(unsigned caps, struct buf *b)
+static void mcp_put_caps(unsigned caps, struct buf *b)
 {
     static const struct {
         unsigned cap;
@@ -27,12 +27,12 @@ static void put_caps(unsigned caps, struct buf *b)
     buf_add(b, STR("}}"));
 }
 
-static void refuse_lacking(struct mcp_answer *r, unsigned caps)
+static void mcp_refuse_lacking(struct mcp_answer *r, unsigned caps)
 {
     struct buf data;
 
     buf_init(&data, 256);
-    put_caps(caps, &data);
+    mcp_put_caps(caps, &data);
     mcp_reply_error(r,
                     r->session ? 200 : 400,
                     MCP_MISSING_CAPABILITY,
@@ -41,7 +41,7 @@ static void refuse_lacking(struct mcp_answer *r, unsigned caps)
     buf_release(&data);
 }
 
-static void reply_input_required(struct mcp_answer *r)
+static void mcp_reply_input_required(struct mcp_answer *r)
 {
     struct buf result, out;
 
@@ -73,7 +73,7 @@ void mcp_turn_free(struct mcp_turn *t)
 }
 
 /* Legacy era: each question is a request on the stream; the call waits for the replies. */
-static void ask_on_stream(struct mcp_answer *r)
+static void mcp_ask_on_stream(struct mcp_answer *r)
 {
     struct mcp_session *p = r->session;
     struct mcp_turn *t = base_alloc(sizeof *t);
@@ -129,7 +129,7 @@ void mcp_finish(struct mcp_answer *r, const char *items)
     struct buf b;
 
     if (r->lacking) {
-        refuse_lacking(r, r->lacking);
+        mcp_refuse_lacking(r, r->lacking);
         return;
     }
     if (buf_full(&r->items) || buf_full(&r->inputs)) {
@@ -138,11 +138,11 @@ void mcp_finish(struct mcp_answer *r, const char *items)
     }
     if (r->input_count || r->state.n) {
         if (!r->session)
-            reply_input_required(r);
+            mcp_reply_input_required(r);
         else if (turn_count(r->session) >= MCP_TURNS_MAX)
             mcp_reply_error(r, 200, MCP_INTERNAL_ERROR, STR("too much is asked already"), STR(""));
         else if (r->input_count)
-            ask_on_stream(r);
+            mcp_ask_on_stream(r);
         else
             mcp_reply_error(r, 200, MCP_INTERNAL_ERROR, STR("nothing is asked"), STR(""));
         return;
@@ -220,7 +220,7 @@ void mcp_do_call(struct mcp_answer *r)
     if (!mcp_open_ask(r, &ask))
         return;
     if (t->tool->needs & ~r->caps) {
-        refuse_lacking(r, t->tool->needs & ~r->caps);
+        mcp_refuse_lacking(r, t->tool->needs & ~r->caps);
         return;
     }
     if (ask.arguments && ask.arguments->kind != JSON_OBJECT) {
@@ -380,7 +380,7 @@ out:
     arena_release(&a);
 }
 
-static void unlink_turn(struct mcp_session *p, const struct mcp_turn *t)
+static void mcp_unlink_turn(struct mcp_session *p, const struct mcp_turn *t)
 {
     struct mcp_turn **at = &p->turns;
 
@@ -413,7 +413,7 @@ void mcp_turn_answer(struct mcp_server *s, struct mcp_session *session, const st
         struct arena a;
 
         arena_init(&a, 2 * MCP_MESSAGE_MAX);
-        unlink_turn(session, t);
+        mcp_unlink_turn(session, t);
         turn_fail(t, arena_join(&a, STR("the client could not answer: "), m->text, STR("")));
         mcp_turn_free(t);
         arena_release(&a);
@@ -428,7 +428,7 @@ void mcp_turn_answer(struct mcp_server *s, struct mcp_session *session, const st
     q->answered = true;
     if (--t->unanswered)
         return;
-    unlink_turn(session, t);
+    mcp_unlink_turn(session, t);
     if (buf_full(&t->inputs))
         turn_fail(t, STR("the client's answers are too large"));
     else

@@ -65,7 +65,7 @@ static void mcp_server_stdio_refuse(struct stdio *io, const struct mcp_fault *fa
     buf_release(&out);
 }
 
-static void take_request(struct stdio *io, const struct mcp_message *m)
+static void mcp_take_request(struct stdio *io, const struct mcp_message *m)
 {
     bool legacy = !mcp_is_modern(&io->doc, m) && !str_eq(m->method, STR("server/discover"));
 
@@ -96,7 +96,7 @@ static void mcp_server_stdio_on_line(void *ctx, const struct frames_frame *frame
     if (!mcp_read(&io->doc, frame->data, &io->arena, &m, &fault)) {
         mcp_server_stdio_refuse(io, &fault);
     } else if (m.kind == MCP_REQUEST) {
-        take_request(io, &m);
+        mcp_take_request(io, &m);
     } else {
         mcp_hear(io->server, io->session, &io->doc, &m);
         if (m.kind == MCP_NOTIFICATION) /* the cancelled request may be of either era */

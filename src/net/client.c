@@ -95,12 +95,12 @@ static str client_host(const struct client_call *call)
                              : str_slice(place, 0, call->host_n);
 }
 
-static bool some_was_sent(const struct client_call *call)
+static bool client_some_was_sent(const struct client_call *call)
 {
     return call->may_have_sent || (call->conn && conn_sent(call->conn) > call->sent_before);
 }
 
-static void set_over(struct client_call *call)
+static void client_set_over(struct client_call *call)
 {
     assert(call->state != OVER);
     assert(*call->at == call);
@@ -120,16 +120,16 @@ static void set_over(struct client_call *call)
 static void client_fail(struct client_call *call, const struct err *e)
 {
     struct err copy = *e;
-    bool sent = some_was_sent(call);
+    bool sent = client_some_was_sent(call);
 
     assert(call->state != OVER);
     err_prefix(&copy, "upstream " STR_FMT ": ", STR_ARG(client_place(call)));
-    set_over(call);
+    client_set_over(call);
     call->handler->on_error(call->ctx, &copy, sent);
 }
 
 /* The connection is of no more use, and the reply is not whole. */
-static void fail_cut(struct client_call *call, const struct err *why)
+static void client_fail_cut(struct client_call *call, const struct err *why)
 {
     const char *what = why ? why->text : "it closed the connection";
     struct err e;
@@ -167,18 +167,18 @@ static void client_finish(struct client_call *call, bool clean)
             conn_resume(c);
         pool_put(call->client->pool, client_key(call), c);
     }
-    set_over(call);
+    client_set_over(call);
     call->handler->on_end(call->ctx);
 }
 
 /* Sent on a connection that the server had closed meanwhile: on a new one it may fare better. */
 static bool client_try_again(struct client_call *call)
 {
-    if (!call->kept || call->state != SENT || (call->once && some_was_sent(call)))
+    if (!call->kept || call->state != SENT || (call->once && client_some_was_sent(call)))
         return false;
     assert(!call->dial && call->conn);
     call->kept = false;
-    call->may_have_sent = some_was_sent(call);
+    call->may_have_sent = client_some_was_sent(call);
     call->body_at = 0;
     conn_close(call->conn);
     call->conn = NULL;
@@ -243,7 +243,7 @@ static void client_on_timer(void *ctx)
 
 /* The reply. */
 
-static void on_body_bytes(void *ctx, str bytes)
+static void client_on_body_bytes(void *ctx, str bytes)
 {
     struct client_call *call = ctx;
 
@@ -253,7 +253,7 @@ static void on_body_bytes(void *ctx, str bytes)
     call->handler->on_bytes(call->ctx, bytes);
 }
 
-static void feed_body(struct client_call *call, str bytes)
+static void client_feed_body(struct client_call *call, str bytes)
 {
     struct http1_body *f = &call->framing;
     struct err e;
@@ -261,7 +261,7 @@ static void feed_body(struct client_call *call, str bytes)
 
     assert(call->state == BODY);
     if (!f->done)
-        used = http1_body_feed(f, bytes, (struct http1_sink){on_body_bytes, call});
+        used = http1_body_feed(f, bytes, (struct http1_sink){client_on_body_bytes, call});
     if (call->state == OVER)
         return;
     if (f->fault.status != 0) {
@@ -285,7 +285,7 @@ static void client_begin_body(struct client_call *call, const struct http1_head 
     call->last_ns = loop_now_ns(call->client->loop);
     call->handler->on_head(call->ctx, head);
     if (call->state != OVER)
-        feed_body(call, rest);
+        client_feed_body(call, rest);
     if (call->state != OVER)
         client_arm(call, call->stall_ms);
 }
@@ -296,11 +296,11 @@ static void client_hand_over(struct client_call *call, const struct http1_head *
     struct conn *c = call->conn;
 
     call->conn = NULL;
-    set_over(call);
+    client_set_over(call);
     call->on_upgrade(call->ctx, head, c, rest);
 }
 
-static void fail_head(struct client_call *call, const char *why)
+static void client_fail_head(struct client_call *call, const char *why)
 {
     struct err e;
 
@@ -320,7 +320,7 @@ static bool client_take_head(struct client_call *call, str *bytes)
     case HTTP1_MORE:
         return false;
     case HTTP1_BAD:
-        fail_head(call, fault.why);
+        client_fail_head(call, fault.why);
         return true;
     case HTTP1_DONE:
         break;
@@ -332,9 +332,9 @@ static bool client_take_head(struct client_call *call, str *bytes)
     else if (head.status == 101 && call->on_upgrade)
         client_hand_over(call, &head, *bytes);
     else if (head.status == 101)
-        fail_head(call, "it switched to another protocol without being asked");
+        client_fail_head(call, "it switched to another protocol without being asked");
     else if (++call->interim > INTERIM_MAX)
-        fail_head(call, "its interim replies have no end");
+        client_fail_head(call, "its interim replies have no end");
     return true;
 }
 
@@ -370,7 +370,7 @@ static void client_on_bytes(void *ctx, str bytes)
     assert(call->state >= SENT && call->conn && bytes.n > 0);
     if (call->state == BODY) {
         call->last_ns = loop_now_ns(call->client->loop);
-        feed_body(call, bytes);
+        client_feed_body(call, bytes);
     } else {
         call->state = HEAD;
         client_feed_head(call, bytes);
@@ -386,7 +386,7 @@ static void client_on_end(void *ctx)
     if (call->state == BODY && http1_body_finish(&call->framing))
         client_finish(call, false);
     else if (!client_try_again(call))
-        fail_cut(call, NULL);
+        client_fail_cut(call, NULL);
 }
 
 static void client_on_error(void *ctx, const struct err *e)
@@ -394,12 +394,12 @@ static void client_on_error(void *ctx, const struct err *e)
     struct client_call *call = ctx;
 
     if (!client_try_again(call))
-        fail_cut(call, e);
+        client_fail_cut(call, e);
 }
 
 /* The request. */
 
-static str next_piece(struct client_call *call)
+static str client_next_piece(struct client_call *call)
 {
     str piece = str_slice(call->body, call->body_at, call->body_at + PIECE_SIZE);
 
@@ -408,10 +408,10 @@ static str next_piece(struct client_call *call)
     return piece;
 }
 
-static void send_body(struct client_call *call)
+static void client_send_body(struct client_call *call)
 {
     while (call->body_at < call->body.n && !conn_full(call->conn))
-        conn_write(call->conn, next_piece(call));
+        conn_write(call->conn, client_next_piece(call));
 }
 
 static void client_on_room(void *ctx)
@@ -420,7 +420,7 @@ static void client_on_room(void *ctx)
 
     if (call->state != BODY)
         call->last_ns = loop_now_ns(call->client->loop);
-    send_body(call);
+    client_send_body(call);
 }
 
 static const struct conn_handler handler = {.on_bytes = client_on_bytes,
@@ -439,13 +439,13 @@ static void client_begin(struct client_call *call, struct conn *c)
         conn_pause(c);
     client_arm(call, call->first_ms);
     if (call->head.p + call->head.n == call->body.p && call->body.n <= PIECE_SIZE)
-        conn_write_lent(c, (str){call->head.p, call->head.n + next_piece(call).n});
+        conn_write_lent(c, (str){call->head.p, call->head.n + client_next_piece(call).n});
     else
-        conn_write_parts(c, (str[]){call->head, next_piece(call)}, 2);
-    send_body(call);
+        conn_write_parts(c, (str[]){call->head, client_next_piece(call)}, 2);
+    client_send_body(call);
 }
 
-static void on_dialed(void *ctx, struct conn *c, const struct err *e)
+static void client_on_dialed(void *ctx, struct conn *c, const struct err *e)
 {
     struct client_call *call = ctx;
 
@@ -469,7 +469,7 @@ static void client_start_dial(struct client_call *call)
                                               .host = client_host(call),
                                               .port = call->port,
                                               .timeout_ms = call->connect_ms},
-                            on_dialed,
+                            client_on_dialed,
                             call);
 }
 
@@ -494,7 +494,7 @@ void client_dial_to(struct client *c, bool tls, struct dial_to *out)
 void client_cancel(struct client_call *call)
 {
     if (call->state != OVER)
-        set_over(call);
+        client_set_over(call);
 }
 
 void client_pause(struct client_call *call)
@@ -529,7 +529,7 @@ static void client_keep_texts(struct client_call *call, const struct client_requ
     assert(end == p + head && (r->front >= head || end <= (char *)call + call->size));
 }
 
-static uint32_t at_most_a_day(uint64_t ms)
+static uint32_t client_at_most_a_day(uint64_t ms)
 {
     return ms < TIMEOUT_MS_MAX ? (uint32_t)ms : (uint32_t)TIMEOUT_MS_MAX;
 }
@@ -555,9 +555,9 @@ struct client_call *client_start(struct client *c, const struct client_request *
         .tls = r->url->tls,
         .once = r->once,
         .no_body = str_eq(r->method, STR("HEAD")),
-        .connect_ms = at_most_a_day(r->connect_ms ? r->connect_ms : CLIENT_CONNECT_MS),
-        .first_ms = at_most_a_day(r->first_ms),
-        .stall_ms = at_most_a_day(r->stall_ms),
+        .connect_ms = client_at_most_a_day(r->connect_ms ? r->connect_ms : CLIENT_CONNECT_MS),
+        .first_ms = client_at_most_a_day(r->first_ms),
+        .stall_ms = client_at_most_a_day(r->stall_ms),
         .on_upgrade = r->on_upgrade,
     };
     if (c->calls)

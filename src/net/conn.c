@@ -98,7 +98,7 @@ static enum tls_result conn_receive_bytes(struct conn *c, char *to, size_t most,
 }
 
 /* All sockets of a round are read before the bytes of the first are processed. */
-static void read_early(struct conn *c)
+static void conn_read_early(struct conn *c)
 {
     size_t room;
     char *to;
@@ -116,7 +116,7 @@ static void read_early(struct conn *c)
 }
 
 /* The bytes are kept until the reader resumes. */
-static void hold_early(struct conn *c)
+static void conn_hold_early(struct conn *c)
 {
     struct buf held;
 
@@ -170,7 +170,7 @@ static void conn_report_error(struct conn *c, const struct err *e)
 }
 
 /* The held bytes outlive a close in the callback. */
-static void hand_on(struct conn *c, str bytes)
+static void conn_hand_on(struct conn *c, str bytes)
 {
     struct buf held = conn_take_held(c);
 
@@ -180,7 +180,7 @@ static void hand_on(struct conn *c, str bytes)
         buf_give(loop_bufs(c->loop), &held);
 }
 
-static void read_turn(struct conn *c)
+static void conn_read_turn(struct conn *c)
 {
     size_t turn = c->greedy ? GREEDY_SIZE : READ_TURN_MAX, taken = 0;
 
@@ -199,7 +199,7 @@ static void read_turn(struct conn *c)
         if (result != TLS_DONE)
             c->readable = c->greedy = false;
         if (got.n > 0) {
-            hand_on(c, got);
+            conn_hand_on(c, got);
         } else if (result == TLS_END) {
             c->end_reported = true;
             c->handler->on_end(c->ctx);
@@ -224,7 +224,7 @@ void conn_resume(struct conn *c)
 }
 
 /* Finds an error of the socket that no read would report. */
-static void look_for_error(struct conn *c)
+static void conn_look_for_error(struct conn *c)
 {
     int number = 0;
     socklen_t size = sizeof number;
@@ -241,7 +241,7 @@ static void look_for_error(struct conn *c)
 
 /* Opening. */
 
-static void set_open(struct conn *c)
+static void conn_set_open(struct conn *c)
 {
     assert(c->life < CONN_OPEN && c->reached);
     c->life = CONN_OPEN;
@@ -256,7 +256,7 @@ static void conn_tls_handshake(struct conn *c)
 
     switch (tls_link_shake(c->link, &e)) {
     case TLS_DONE:
-        set_open(c);
+        conn_set_open(c);
         break;
     case TLS_AGAIN:
         break;
@@ -283,7 +283,7 @@ static void conn_finish_connect(struct conn *c)
     if (c->link)
         c->life = CONN_SHAKING;
     else
-        set_open(c);
+        conn_set_open(c);
 }
 
 /* All that is due. */
@@ -295,12 +295,12 @@ static void conn_work(struct conn *c)
     if (c->life != CONN_OPEN)
         return;
     conn_flush_queue(c);
-    read_turn(c);
+    conn_read_turn(c);
     if (c->life != CONN_OPEN)
         return;
     if (c->early.n > 0 && !c->held)
-        hold_early(c);
-    look_for_error(c);
+        conn_hold_early(c);
+    conn_look_for_error(c);
     if (c->was_full && conn_queued(c) <= CONN_LOW && !c->fault) {
         c->was_full = false;
         if (c->handler->on_room)
@@ -348,7 +348,7 @@ static void conn_on_ready(void *ctx, unsigned ready)
         loop_yield(c->loop, &c->task);
         return;
     }
-    read_early(c);
+    conn_read_early(c);
     loop_soon(c->loop, &c->task);
 }
 
@@ -370,7 +370,7 @@ static struct conn *conn_new(struct loop *l, int fd, enum conn_life life,
     return c;
 }
 
-static void set_option(int fd, int level, int name, int value)
+static void conn_set_option(int fd, int level, int name, int value)
 {
     /* A socket of another family has no such option, and does without. */
     (void)setsockopt(fd, level, name, &value, sizeof value);
@@ -379,7 +379,7 @@ static void set_option(int fd, int level, int name, int value)
 /* The rest of making one; if it fails, nothing is left, the descriptor neither. */
 static struct conn *conn_start(struct conn *c, struct tls *tls, str host, struct err *e)
 {
-    set_option(c->watch.fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    conn_set_option(c->watch.fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (tls) {
         c->link = tls_link_new(tls, c->watch.fd, host, e);
         if (!c->link)
@@ -401,7 +401,7 @@ struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct c
 
     /* The system would buffer megabytes for a client that does not read. Bytes under way to one
      * that does are not limited by this. */
-    set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, CONN_UNSENT);
+    conn_set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, CONN_UNSENT);
     return conn_start(c, tls, STR(""), e);
 }
 
@@ -416,9 +416,9 @@ struct conn *conn_connect(struct loop *l, const struct conn_target *to,
         return NULL;
     }
     /* A call may be silent for minutes while a model thinks, and some boxes on the way forget. */
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 4);
+    conn_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    conn_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S);
+    conn_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 4);
     if (connect(fd, to->addr, to->addr_size) < 0 && errno != EINPROGRESS) {
         conn_err_from_errno(errno, e);
         close(fd);

@@ -55,7 +55,7 @@ static size_t conn_out_count_copied(const struct conn *c)
 }
 
 /* Copies lent bytes before more are queued after them. */
-static void copy_lent(struct conn *c)
+static void conn_copy_lent(struct conn *c)
 {
     str lent = c->lent;
 
@@ -81,13 +81,13 @@ static size_t conn_out_pass(str *s, size_t sent)
     return sent - n;
 }
 
-static void put_iov(struct msghdr *msg, str s)
+static void conn_put_iov(struct msghdr *msg, str s)
 {
     if (s.n > 0)
         msg->msg_iov[msg->msg_iovlen++] = (struct iovec){(void *)(uintptr_t)s.p, s.n};
 }
 
-static void send_plain(struct conn *c, str *more, size_t count)
+static void conn_send_plain(struct conn *c, str *more, size_t count)
 {
     assert(count <= PARTS_MAX);
     while (!c->blocked) {
@@ -99,9 +99,9 @@ static void send_plain(struct conn *c, str *more, size_t count)
         struct err e;
         ssize_t n;
 
-        put_iov(&msg, queue);
+        conn_put_iov(&msg, queue);
         for (size_t i = 0; i < count; i++)
-            put_iov(&msg, more[i]);
+            conn_put_iov(&msg, more[i]);
         if (msg.msg_iovlen == 0)
             return;
         n = msg.msg_iovlen == 1 ? sys_send(c->watch.fd, iov[0].iov_base, iov[0].iov_len)
@@ -126,7 +126,7 @@ static void send_plain(struct conn *c, str *more, size_t count)
 }
 
 /* Bytes to TLS; how many were taken. */
-static size_t send_records(struct conn *c, str bytes)
+static size_t conn_send_records(struct conn *c, str bytes)
 {
     struct err e;
     size_t n = 0;
@@ -147,7 +147,7 @@ static size_t send_records(struct conn *c, str bytes)
     return n;
 }
 
-static void send_tls(struct conn *c, str *more)
+static void conn_send_tls(struct conn *c, str *more)
 {
     size_t fill, n;
 
@@ -159,18 +159,18 @@ static void send_tls(struct conn *c, str *more)
         *more = str_slice(*more, fill, more->n);
     }
     if (conn_out_count_copied(c) > 0) {
-        n = send_records(c, (str){c->out.p + c->out_at, conn_out_count_copied(c)});
+        n = conn_send_records(c, (str){c->out.p + c->out_at, conn_out_count_copied(c)});
         if (!c->fault)
             queue_sent(c, n);
     }
     if (conn_out_count_copied(c) == 0) {
-        n = send_records(c, *more);
+        n = conn_send_records(c, *more);
         *more = str_slice(*more, n, more->n);
     }
 }
 
 /* Sends the queue and then these bytes until the socket is full; the rest is queued. */
-static void send_now(struct conn *c, const str *parts, size_t n)
+static void conn_send_now(struct conn *c, const str *parts, size_t n)
 {
     str more[PARTS_MAX], none = STR("");
 
@@ -178,14 +178,14 @@ static void send_now(struct conn *c, const str *parts, size_t n)
     for (size_t i = 0; i < n; i++)
         more[i] = parts[i];
     if (!c->link && !c->blocked)
-        send_plain(c, more, n);
+        conn_send_plain(c, more, n);
     for (size_t i = 0; i < n; i++) {
         if (c->link && !c->blocked && more[i].n >= RECORD_SIZE)
-            send_tls(c, &more[i]);
+            conn_send_tls(c, &more[i]);
         conn_out_queue_add(c, more[i]);
     }
     if (c->link && !c->blocked)
-        send_tls(c, &none);
+        conn_send_tls(c, &none);
 }
 
 void conn_flush_queue(struct conn *c)
@@ -196,9 +196,9 @@ void conn_flush_queue(struct conn *c)
         str lent = c->lent;
 
         c->lent = STR("");
-        send_now(c, &lent, 1);
+        conn_send_now(c, &lent, 1);
     } else if (conn_out_count_copied(c) > 0) {
-        send_now(c, NULL, 0);
+        conn_send_now(c, NULL, 0);
     }
     if (c->out_state != CONN_OUT_FINISHING || conn_queued(c) > 0 || c->fault)
         return;
@@ -226,9 +226,9 @@ void conn_write(struct conn *c, str bytes)
 {
     if (bytes.n == 0 || !conn_out_takes(c))
         return;
-    copy_lent(c);
+    conn_copy_lent(c);
     if (conn_is_open(c) && conn_queued(c) + bytes.n >= DIRECT_SIZE)
-        send_now(c, &bytes, 1);
+        conn_send_now(c, &bytes, 1);
     else
         conn_out_queue_add(c, bytes);
     queue_grew(c);
@@ -243,9 +243,9 @@ void conn_write_parts(struct conn *c, const str *parts, size_t n)
         size += parts[i].n;
     if (size == 0 || !conn_out_takes(c))
         return;
-    copy_lent(c);
+    conn_copy_lent(c);
     if (conn_is_open(c) && conn_queued(c) + size >= DIRECT_SIZE) {
-        send_now(c, parts, n);
+        conn_send_now(c, parts, n);
     } else {
         p = queue_room(c, size);
         if (!p)

@@ -17,7 +17,7 @@ struct dial {
     struct err err; /* of the last address */
 };
 
-static void try_next(struct dial *d);
+static void dial_try_next(struct dial *d);
 
 void dial_cancel(struct dial *d)
 {
@@ -87,7 +87,7 @@ static void dial_on_error(void *ctx, const struct err *e)
     /* A handshake that fails at one address of a host fails at the others, too. */
     if (reached)
         d->at = d->addrs.n;
-    try_next(d);
+    dial_try_next(d);
 }
 
 static const struct conn_handler handler = {.on_open = dial_on_open,
@@ -95,7 +95,7 @@ static const struct conn_handler handler = {.on_open = dial_on_open,
                                             .on_end = dial_on_end,
                                             .on_error = dial_on_error};
 
-static void wait_for_it(struct dial *d)
+static void dial_wait_for_it(struct dial *d)
 {
     uint64_t now_ns = loop_now_ns(d->to.loop);
     uint64_t left_ms = d->until_ns <= now_ns ? 0 : (d->until_ns - now_ns) / CLOCK_NS_PER_MS;
@@ -105,7 +105,7 @@ static void wait_for_it(struct dial *d)
     loop_timer_set(d->to.loop, &d->timer, left_ms);
 }
 
-static void try_next(struct dial *d)
+static void dial_try_next(struct dial *d)
 {
     assert(!d->conn && !d->ask && d->at <= d->addrs.n);
     while (d->at < d->addrs.n) {
@@ -119,7 +119,7 @@ static void try_next(struct dial *d)
             d,
             &d->err);
         if (d->conn) {
-            wait_for_it(d);
+            dial_wait_for_it(d);
             return;
         }
     }
@@ -149,10 +149,10 @@ static void dial_on_timer(void *ctx)
     }
     conn_close(d->conn);
     d->conn = NULL;
-    try_next(d);
+    dial_try_next(d);
 }
 
-static void on_answer(void *ctx, const struct resolve_addrs *addrs, const struct err *e)
+static void dial_on_answer(void *ctx, const struct resolve_addrs *addrs, const struct err *e)
 {
     struct dial *d = ctx;
 
@@ -163,7 +163,7 @@ static void on_answer(void *ctx, const struct resolve_addrs *addrs, const struct
         return;
     }
     d->addrs = *addrs;
-    try_next(d);
+    dial_try_next(d);
 }
 
 struct dial *dial_start(const struct dial_to *to,
@@ -176,10 +176,10 @@ struct dial *dial_start(const struct dial_to *to,
     loop_timer_init(&d->timer, dial_on_timer, d);
     loop_task_init(&d->task, dial_on_task, d);
     if (resolve_literal(to->host, &d->addrs) || resolver_known(to->resolver, to->host, &d->addrs)) {
-        try_next(d);
+        dial_try_next(d);
         return d;
     }
-    d->ask = resolver_ask(to->resolver, to->loop, to->host, on_answer, d);
-    wait_for_it(d);
+    d->ask = resolver_ask(to->resolver, to->loop, to->host, dial_on_answer, d);
+    dial_wait_for_it(d);
     return d;
 }

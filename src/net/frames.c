@@ -63,7 +63,7 @@ static size_t frames_look(str s, size_t at, char c)
     return hit ? (size_t)(hit - s.p) : s.n;
 }
 
-static struct ends ends_of(str s, size_t at)
+static struct ends frames_ends_of(str s, size_t at)
 {
     return (struct ends){s, frames_look(s, at, '\n'), frames_look(s, at, '\r')};
 }
@@ -80,7 +80,7 @@ static size_t frames_line_end(struct ends *e, size_t at)
 
 /* ---- server-sent events: their fields ---- */
 
-static str field_value(str line, size_t name_size)
+static str frames_field_value(str line, size_t name_size)
 {
     size_t from = name_size + 1;
 
@@ -89,15 +89,15 @@ static str field_value(str line, size_t name_size)
     return str_slice(line, from, line.n);
 }
 
-static bool is_field(str line, str name)
+static bool frames_is_field(str line, str name)
 {
     return str_starts(line, name) && (line.n == name.n || line.p[name.n] == ':');
 }
 
-static void emit_event(struct frames *f, str raw)
+static void frames_emit_event(struct frames *f, str raw)
 {
     struct frames_frame frame = {STR(""), STR(""), raw};
-    struct ends ends = ends_of(raw, 0);
+    struct ends ends = frames_ends_of(raw, 0);
     size_t lines = 0;
 
     for (size_t at = 0, end; at < raw.n; at = end + 1) {
@@ -105,8 +105,8 @@ static void emit_event(struct frames *f, str raw)
 
         end = frames_line_end(&ends, at);
         line = str_slice(raw, at, end);
-        if (is_field(line, STR("data"))) {
-            str value = field_value(line, 4);
+        if (frames_is_field(line, STR("data"))) {
+            str value = frames_field_value(line, 4);
 
             if (lines++ == 0) {
                 frame.data = value;
@@ -116,8 +116,8 @@ static void emit_event(struct frames *f, str raw)
                 buf_add(&f->data, frame.data);
             buf_add_c(&f->data, '\n');
             buf_add(&f->data, value);
-        } else if (is_field(line, STR("event"))) {
-            frame.name = field_value(line, 5);
+        } else if (frames_is_field(line, STR("event"))) {
+            frame.name = frames_field_value(line, 5);
         }
     }
     if (lines > 1)
@@ -170,7 +170,7 @@ static size_t frames_event_end(struct frames *f, struct ends *ends, size_t at)
 
 /* ---- lines and whole bodies ---- */
 
-static void emit_line(struct frames *f, str raw)
+static void frames_emit_line(struct frames *f, str raw)
 {
     struct frames_frame frame = {STR(""), raw, raw};
 
@@ -183,7 +183,7 @@ static void emit_line(struct frames *f, str raw)
     f->sink.on_frame(f->sink.ctx, &frame);
 }
 
-static void emit_whole(struct frames *f, str raw)
+static void frames_emit_whole(struct frames *f, str raw)
 {
     f->sink.on_frame(f->sink.ctx, &(struct frames_frame){STR(""), raw, raw});
 }
@@ -193,9 +193,9 @@ static void emit_whole(struct frames *f, str raw)
 static void frames_emit(struct frames *f, str raw)
 {
     static void (*const emits[])(struct frames *, str) = {
-        [FRAMES_SSE] = emit_event,
-        [FRAMES_LINES] = emit_line,
-        [FRAMES_WHOLE] = emit_whole,
+        [FRAMES_SSE] = frames_emit_event,
+        [FRAMES_LINES] = frames_emit_line,
+        [FRAMES_WHOLE] = frames_emit_whole,
     };
 
     assert((size_t)f->kind < COUNT_OF(emits));
@@ -213,7 +213,7 @@ static bool frames_fits(struct frames *f, size_t more)
     return false;
 }
 
-static void emit_with_held(struct frames *f, str rest)
+static void frames_emit_with_held(struct frames *f, str rest)
 {
     if (!frames_fits(f, rest.n))
         return;
@@ -233,7 +233,7 @@ static void frames_hold(struct frames *f, str rest)
 }
 
 /* A whole body is not copied as long as it is one piece. */
-static void hold_whole(struct frames *f, str piece)
+static void frames_hold_whole(struct frames *f, str piece)
 {
     assert(!f->early == !f->lent.n);
     if (!frames_fits(f, piece.n))
@@ -269,7 +269,7 @@ static size_t frame_end(struct frames *f, struct ends *ends, size_t at)
 
 /* Most events are one line of data and arrive whole. Reads such an event without the line search;
  * returns its end, or 0. */
-static size_t emit_plain(struct frames *f, struct ends *ends, size_t from)
+static size_t frames_emit_plain(struct frames *f, struct ends *ends, size_t from)
 {
     str s = ends->s;
     size_t end;
@@ -296,13 +296,13 @@ static void net_frames_feed(struct frames *f, str piece)
     if (piece.n == 0)
         return;
     if (f->kind == FRAMES_WHOLE) {
-        hold_whole(f, piece);
+        frames_hold_whole(f, piece);
         return;
     }
     if (f->kind == FRAMES_SSE)
-        ends = ends_of(piece, 0);
+        ends = frames_ends_of(piece, 0);
     while (from < piece.n && !f->full) {
-        size_t end = emit_plain(f, &ends, from);
+        size_t end = frames_emit_plain(f, &ends, from);
 
         if (end) {
             from = end;
@@ -314,7 +314,7 @@ static void net_frames_feed(struct frames *f, str piece)
         if (end == STR_NONE)
             break;
         assert(end >= from && end <= piece.n);
-        emit_with_held(f, str_slice(piece, from, end));
+        frames_emit_with_held(f, str_slice(piece, from, end));
         from = end;
     }
     if (!f->full)
@@ -322,7 +322,7 @@ static void net_frames_feed(struct frames *f, str piece)
 }
 
 /* Bytes that begin a BOM are neither kept nor scanned until it is known whether they are one. */
-static str skip_bom(struct frames *f, str piece)
+static str frames_skip_bom(struct frames *f, str piece)
 {
     size_t at = 0;
 
@@ -346,12 +346,12 @@ void frames_feed(struct frames *f, str piece)
     if (f->full)
         return;
     if (f->bom < BOM_SIZE)
-        piece = skip_bom(f, piece);
+        piece = frames_skip_bom(f, piece);
     net_frames_feed(f, piece);
 }
 
 /* The bytes that looked like a byte order mark are not one. */
-static void no_mark(struct frames *f)
+static void frames_no_mark(struct frames *f)
 {
     size_t seen = f->bom;
 
@@ -364,19 +364,19 @@ static void no_mark(struct frames *f)
 str frames_whole(struct frames *f)
 {
     assert(f->kind == FRAMES_WHOLE);
-    no_mark(f);
+    frames_no_mark(f);
     return f->full ? STR("") : net_frames_whole(f);
 }
 
 void frames_finish(struct frames *f)
 {
-    no_mark(f);
+    frames_no_mark(f);
     if (f->full)
         return;
     if (f->lent.n > 0)
         frames_emit(f, f->lent);
     else if (f->held.n > 0)
-        emit_with_held(f, STR(""));
+        frames_emit_with_held(f, STR(""));
     frames_give_back(f);
     event_done(f, 0);
 }

@@ -39,7 +39,7 @@ void gzip_begin(struct gzip *g)
 }
 
 /* zlib does not write through next_in, but its type is not const. */
-static void set_input(z_stream *z, str s)
+static void gzip_set_input(z_stream *z, str s)
 {
     assert(s.n <= PIECE_MAX);
     memcpy(&z->next_in, &s.p, sizeof s.p);
@@ -48,7 +48,7 @@ static void set_input(z_stream *z, str s)
 
 static void gzip_pump(struct gzip *g, str piece, int flush, struct buf *out)
 {
-    set_input(&g->z, piece);
+    gzip_set_input(&g->z, piece);
     do {
         size_t want = g->z.avail_in / 4 + ROOM_MIN;
         char *p = buf_room(out, want);
@@ -173,7 +173,7 @@ struct buf *gzip_unpacker_plain(struct gzip_unpacker *u)
 }
 
 /* How much room to ask for next: as much again as there is, but never past the ceiling. */
-static size_t room_for(const struct gzip_unpacker *u)
+static size_t gzip_room_for(const struct gzip_unpacker *u)
 {
     const struct buf *out = &u->plain;
     size_t left = out->size_max - (u->open ? u->made : out->n);
@@ -188,7 +188,7 @@ static size_t room_for(const struct gzip_unpacker *u)
  * from one that does not. */
 static enum gzip_progress gzip_inflate(struct gzip_unpacker *u, struct err *e)
 {
-    size_t want = room_for(u);
+    size_t want = gzip_room_for(u);
     char one, *p = want ? buf_room(&u->plain, want) : &one;
     z_stream *z = &u->z;
     int got;

@@ -216,7 +216,7 @@ void loop_watch_remove(struct loop *l, struct loop_watch *w)
             l->events[i].data.ptr = l; /* no watch: skipped */
 }
 
-static unsigned ready_of(uint32_t events)
+static unsigned loop_ready_of(uint32_t events)
 {
     unsigned ready = 0;
 
@@ -231,7 +231,7 @@ static unsigned ready_of(uint32_t events)
     return ready;
 }
 
-static void wake_taken(struct loop *l)
+static void loop_wake_taken(struct loop *l)
 {
     uint64_t count;
 
@@ -240,7 +240,7 @@ static void wake_taken(struct loop *l)
         base_die("an eventfd cannot be read");
 }
 
-static void call_watches(struct loop *l)
+static void loop_call_watches(struct loop *l)
 {
     while (l->event_at < l->event_count) {
         struct epoll_event event = l->events[l->event_at++];
@@ -248,9 +248,9 @@ static void call_watches(struct loop *l)
 
         assert(!w || event.data.ptr == l || w->want != 0);
         if (!w)
-            wake_taken(l);
+            loop_wake_taken(l);
         else if (event.data.ptr != l)
-            w->fn(w->ctx, ready_of(event.events));
+            w->fn(w->ctx, loop_ready_of(event.events));
     }
 }
 
@@ -277,7 +277,7 @@ static void loop_move_up(struct loop *l, size_t i, struct loop_timer *t)
     loop_put(l, i, t);
 }
 
-static void move_down(struct loop *l, size_t i, struct loop_timer *t)
+static void loop_move_down(struct loop *l, size_t i, struct loop_timer *t)
 {
     for (;;) {
         size_t child = 2 * i + 1;
@@ -300,7 +300,7 @@ static void loop_settle(struct loop *l, size_t i, struct loop_timer *t)
     if (i > 0 && loop_timer_is_sooner(t, l->heap[(i - 1) / 2]))
         loop_move_up(l, i, t);
     else
-        move_down(l, i, t);
+        loop_move_down(l, i, t);
 }
 
 void loop_timer_init(struct loop_timer *t, void (*fn)(void *), void *ctx)
@@ -343,7 +343,7 @@ void loop_timer_clear(struct loop *l, struct loop_timer *t)
         loop_settle(l, i, last);
 }
 
-static void call_timers(struct loop *l)
+static void loop_call_timers(struct loop *l)
 {
     uint64_t order = l->timer_order;
 
@@ -419,7 +419,7 @@ void loop_drop(struct loop *l, struct loop_task *t)
 }
 
 /* Calls the tasks that are in the ring now; later ones wait for the next time. */
-static void call_ring(struct loop *l, struct loop_task *ring)
+static void loop_call_ring(struct loop *l, struct loop_task *ring)
 {
     struct loop_task now;
 
@@ -436,16 +436,16 @@ static void call_ring(struct loop *l, struct loop_task *ring)
     }
 }
 
-static void call_soon(struct loop *l)
+static void loop_call_soon(struct loop *l)
 {
     for (int i = 0; i < STEPS_MAX && !ring_empty(&l->soon); i++)
-        call_ring(l, &l->soon);
+        loop_call_ring(l, &l->soon);
     early_over(l);
 }
 
 /* Calls the first tasks until their time is used up; the others keep their places. The count limits
  * them if the clock does not move. */
-static void call_bulk(struct loop *l)
+static void loop_call_bulk(struct loop *l)
 {
     uint64_t until;
 
@@ -519,7 +519,7 @@ void loop_stop(struct loop *l)
     loop_wake(l);
 }
 
-static bool tasks_wait(const struct loop *l)
+static bool loop_tasks_wait(const struct loop *l)
 {
     return !ring_empty(&l->soon) || !ring_empty(&l->out) || !ring_empty(&l->deferred) ||
            !ring_empty(&l->bulk);
@@ -529,7 +529,7 @@ static int loop_wait_ms(const struct loop *l)
 {
     int ms;
 
-    if (tasks_wait(l) || l->posted_own)
+    if (loop_tasks_wait(l) || l->posted_own)
         return 0;
     ms = l->timer_count == 0 ? -1 : clock_left_ms(l->clock, l->heap[0]->at_ns);
     /* Moving a fake clock does not wake the loop. */
@@ -545,15 +545,15 @@ static void loop_turn(struct loop *l)
     l->now_ns = clock_mono_ns(l->clock);
     l->event_at = 0;
     l->event_count = n < 0 ? 0 : n;
-    call_watches(l);
+    loop_call_watches(l);
     l->event_at = l->event_count = 0;
-    call_soon(l);
-    call_timers(l);
+    loop_call_soon(l);
+    loop_call_timers(l);
     loop_call_posted(l);
-    call_ring(l, &l->out);
-    call_ring(l, &l->deferred);
-    call_ring(l, &l->out);
-    call_bulk(l);
+    loop_call_ring(l, &l->out);
+    loop_call_ring(l, &l->deferred);
+    loop_call_ring(l, &l->out);
+    loop_call_bulk(l);
 }
 
 void loop_run(struct loop *l)
@@ -569,12 +569,12 @@ void loop_free(struct loop *l)
 {
     if (!l)
         return;
-    while (tasks_wait(l) || atomic_load_explicit(&l->posted, memory_order_acquire)) {
-        call_soon(l);
+    while (loop_tasks_wait(l) || atomic_load_explicit(&l->posted, memory_order_acquire)) {
+        loop_call_soon(l);
         loop_call_posted(l);
-        call_ring(l, &l->out);
-        call_ring(l, &l->deferred);
-        call_bulk(l);
+        loop_call_ring(l, &l->out);
+        loop_call_ring(l, &l->deferred);
+        loop_call_bulk(l);
     }
     close(l->epoll_fd);
     close(l->wake_fd);

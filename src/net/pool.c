@@ -53,7 +53,7 @@ struct pool *pool_new(struct loop *l, uint64_t idle_ms)
 }
 
 /* Out of both lists; the connection is the caller's. */
-static struct conn *unlink_kept(struct kept *k)
+static struct conn *pool_unlink_kept(struct kept *k)
 {
     struct pool *p = k->pool;
     struct conn *c = k->conn;
@@ -83,7 +83,7 @@ static struct conn *unlink_kept(struct kept *k)
 
 static void pool_drop(struct kept *k)
 {
-    conn_close(unlink_kept(k));
+    conn_close(pool_unlink_kept(k));
 }
 
 /* Any event on an unused connection makes it useless, so the event itself does not matter. */
@@ -126,7 +126,7 @@ static void pool_on_timer(void *ctx)
         pool_arm(p);
 }
 
-static void drop_empty_places(struct pool *p)
+static void pool_drop_empty_places(struct pool *p)
 {
     p->last = NULL;
     for (struct map_entry *i = map_next(&p->places, NULL); i; i = map_next(&p->places, i)) {
@@ -152,7 +152,7 @@ static struct place *pool_find_place(struct pool *p, str key)
 }
 
 /* NULL if there are too many. */
-static struct place *get_place(struct pool *p, str key)
+static struct place *pool_get_place(struct pool *p, str key)
 {
     struct place *place = pool_find_place(p, key);
     char *text;
@@ -161,7 +161,7 @@ static struct place *get_place(struct pool *p, str key)
     if (place)
         return place;
     if (map_count(&p->places) >= PLACES_EMPTY_MAX)
-        drop_empty_places(p);
+        pool_drop_empty_places(p);
     place = base_alloc(sizeof *place + key.n);
     text = (char *)(place + 1);
     memcpy(text, key.p, key.n);
@@ -176,12 +176,12 @@ struct conn *pool_take(struct pool *p, str key)
 {
     struct place *place = pool_find_place(p, key);
 
-    return place && place->top ? unlink_kept(place->top) : NULL;
+    return place && place->top ? pool_unlink_kept(place->top) : NULL;
 }
 
 void pool_put(struct pool *p, str key, struct conn *c)
 {
-    struct place *place = get_place(p, key);
+    struct place *place = pool_get_place(p, key);
     struct kept *k;
 
     assert(!p->oldest == !p->newest && !p->oldest == !p->count);
@@ -223,7 +223,7 @@ void pool_free(struct pool *p)
         return;
     while (p->oldest)
         pool_drop(p->oldest);
-    drop_empty_places(p);
+    pool_drop_empty_places(p);
     assert(p->count == 0 && !p->newest && map_count(&p->places) == 0);
     while (p->spare) {
         struct kept *k = p->spare;

@@ -113,7 +113,8 @@ void resolve_take_turns(struct resolve_addrs *addrs)
     }
 }
 
-static bool system_lookup(void *ctx, const char *host, struct resolve_addrs *out, struct err *e)
+static bool resolver_system_lookup(void *ctx, const char *host, struct resolve_addrs *out,
+                                   struct err *e)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     int code;
@@ -146,7 +147,7 @@ static bool system_lookup(void *ctx, const char *host, struct resolve_addrs *out
 
 /* Memory. All of it under the lock. */
 
-static bool is_host(const char *kept, str host)
+static bool resolver_is_host(const char *kept, str host)
 {
     return strlen(kept) == host.n && memcmp(kept, host.p, host.n) == 0;
 }
@@ -154,7 +155,7 @@ static bool is_host(const char *kept, str host)
 static struct memory *resolve_find(struct resolver *r, str host)
 {
     for (size_t i = 0; i < r->memory_count; i++)
-        if (is_host(r->memory[i].host, host))
+        if (resolver_is_host(r->memory[i].host, host))
             return &r->memory[i];
     return NULL;
 }
@@ -206,7 +207,7 @@ void resolver_forget(struct resolver *r, str host)
 
 /* Asks. */
 
-static void on_posted(void *ctx)
+static void resolver_on_posted(void *ctx)
 {
     struct resolver_ask *ask = ctx;
 
@@ -215,15 +216,15 @@ static void on_posted(void *ctx)
     free(ask);
 }
 
-static struct job *find_job(struct job *list, str host)
+static struct job *resolver_find_job(struct job *list, str host)
 {
     for (; list; list = list->next)
-        if (is_host(list->host, host))
+        if (resolver_is_host(list->host, host))
             return list;
     return NULL;
 }
 
-static struct job *add_job(struct resolver *r, str host)
+static struct job *resolver_add_job(struct resolver *r, str host)
 {
     struct job *j = base_alloc(sizeof *j);
 
@@ -246,16 +247,16 @@ struct resolver_ask *resolver_ask(struct resolver *r, struct loop *l, str host,
     struct job *j = NULL;
 
     *ask = (struct resolver_ask){.resolver = r, .loop = l, .on_answer = on_answer, .ctx = ctx};
-    loop_task_init(&ask->task, on_posted, ask);
+    loop_task_init(&ask->task, resolver_on_posted, ask);
     pthread_mutex_lock(&r->lock);
     if (host.n == 0 || host.n > RESOLVE_HOST_MAX || memchr(host.p, 0, host.n)) {
         err_set(&ask->err, ERR_INPUT, "a host name has 1 to %d bytes", RESOLVE_HOST_MAX);
     } else {
-        j = find_job(r->running, host);
+        j = resolver_find_job(r->running, host);
         if (!j)
-            j = find_job(r->waiting, host);
+            j = resolver_find_job(r->waiting, host);
         if (!j && r->job_count < RESOLVE_PENDING_MAX)
-            j = add_job(r, host);
+            j = resolver_add_job(r, host);
         if (!j)
             err_set(&ask->err, ERR_LIMIT, "too many host names are being looked up");
     }
@@ -305,8 +306,8 @@ static struct job *resolve_next_job(struct resolver *r)
     return j;
 }
 
-static void end_job(struct resolver *r, struct job *j, const struct resolve_addrs *addrs,
-                    const struct err *e)
+static void resolver_end_job(struct resolver *r, struct job *j, const struct resolve_addrs *addrs,
+                             const struct err *e)
 {
     struct job **at = &r->running;
     struct resolver_ask *ask, *next;
@@ -368,7 +369,7 @@ static void *resolve_run(void *ctx)
         pthread_mutex_unlock(&r->lock);
         ok = r->options.lookup(r->options.ctx, j->host, &addrs, &e);
         pthread_mutex_lock(&r->lock);
-        end_job(r, j, ok ? &addrs : NULL, &e);
+        resolver_end_job(r, j, ok ? &addrs : NULL, &e);
     }
     resolve_leave(r);
     return NULL;
@@ -423,7 +424,7 @@ struct resolver *resolver_new_by(const struct resolver_options *o, struct err *e
 
     r->options = *o;
     if (!r->options.lookup)
-        r->options.lookup = system_lookup;
+        r->options.lookup = resolver_system_lookup;
     if (!r->options.clock)
         r->options.clock = &clock_real;
     r->waiting_end = &r->waiting;
@@ -517,7 +518,7 @@ bool resolve_wait(resolver_lookup *lookup, void *ctx, str host, const struct str
     if (resolve_literal(host, out))
         return true;
     l = base_alloc(sizeof *l);
-    *l = (struct lookup){.fn = lookup ? lookup : system_lookup, .ctx = ctx, .uses = 2};
+    *l = (struct lookup){.fn = lookup ? lookup : resolver_system_lookup, .ctx = ctx, .uses = 2};
     assert(host.n <= RESOLVE_HOST_MAX);
     memcpy(l->host, host.p, host.n);
     pthread_mutex_init(&l->lock, NULL);

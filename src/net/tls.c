@@ -50,7 +50,7 @@ static const char *const bundles[] = {
     "/etc/ssl/cert.pem",      /* Alpine */
 };
 
-static const char *ssl_reason(void)
+static const char *tls_ssl_reason(void)
 {
     unsigned long code = ERR_peek_error();
     const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
@@ -127,7 +127,7 @@ static BIO_METHOD *bio_method(void)
 
 /* A key under a password would have OpenSSL ask on the terminal. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type of the callback is OpenSSL's */
-static int no_password(char *buf, int size, int for_writing, void *ctx)
+static int tls_no_password(char *buf, int size, int for_writing, void *ctx)
 {
     (void)buf;
     (void)size;
@@ -141,14 +141,14 @@ static SSL_CTX *tls_context_new(const SSL_METHOD *method)
     SSL_CTX *ctx = SSL_CTX_new(method);
 
     if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1)
-        base_die("OpenSSL makes no context: %s", ssl_reason());
+        base_die("OpenSSL makes no context: %s", tls_ssl_reason());
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(ctx,
                      SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                          SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     /* Many records in one recv; a read continues until the socket is empty, so none is left. */
     SSL_CTX_set_read_ahead(ctx, 1);
-    SSL_CTX_set_default_passwd_cb(ctx, no_password);
+    SSL_CTX_set_default_passwd_cb(ctx, tls_no_password);
     return ctx;
 }
 
@@ -238,7 +238,7 @@ static bool tls_trust_file(SSL_CTX *ctx, const char *ca_file, struct err *e)
                        ERR_INPUT,
                        "no certificate authorities can be read from %s: %s",
                        ca_file,
-                       ssl_reason());
+                       tls_ssl_reason());
     return true;
 }
 
@@ -263,8 +263,8 @@ static SSL_CTX *tls_context(const struct tls *t)
     return tls_system_ctx;
 }
 
-static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size,
-                   const unsigned char *offered, unsigned offered_size, void *ctx)
+static int tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size,
+                       const unsigned char *offered, unsigned offered_size, void *ctx)
 {
     static const unsigned char ours[] = "\x08http/1.1\x08http/1.0";
     unsigned char *chosen;
@@ -284,15 +284,20 @@ struct tls *tls_server_new(const char *cert_file, const char *key_file, struct e
     struct tls *t = tls_new(tls_context_new(TLS_server_method()), true);
 
     ERR_clear_error();
-    SSL_CTX_set_alpn_select_cb(t->ctx, on_alpn, NULL);
+    SSL_CTX_set_alpn_select_cb(t->ctx, tls_on_alpn, NULL);
     if (SSL_CTX_set_session_id_context(t->ctx, name, sizeof name - 1) != 1)
         base_die("OpenSSL takes no session context");
     if (SSL_CTX_use_certificate_chain_file(t->ctx, cert_file) != 1)
-        err_set(e, ERR_INPUT, "no certificate can be read from %s: %s", cert_file, ssl_reason());
+        err_set(
+            e, ERR_INPUT, "no certificate can be read from %s: %s", cert_file, tls_ssl_reason());
     else if (SSL_CTX_use_PrivateKey_file(t->ctx, key_file, SSL_FILETYPE_PEM) != 1 ||
              SSL_CTX_check_private_key(t->ctx) != 1)
-        err_set(
-            e, ERR_INPUT, "the key in %s is not that of %s: %s", key_file, cert_file, ssl_reason());
+        err_set(e,
+                ERR_INPUT,
+                "the key in %s is not that of %s: %s",
+                key_file,
+                cert_file,
+                tls_ssl_reason());
     else
         return t;
     tls_free(t);
@@ -301,7 +306,7 @@ struct tls *tls_server_new(const char *cert_file, const char *key_file, struct e
 
 /* Links. */
 
-static bool is_address(const char *host)
+static bool tls_is_address(const char *host)
 {
     unsigned char bytes[16];
 
@@ -309,14 +314,14 @@ static bool is_address(const char *host)
 }
 
 /* Sets the name that a client sends and verifies. */
-static bool name_host(struct tls_link *k)
+static bool tls_name_host(struct tls_link *k)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(k->ssl);
     SSL_SESSION *session;
 
     assert(k->host[0] && k->tls->sessions);
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    if (is_address(k->host)) {
+    if (tls_is_address(k->host)) {
         if (X509_VERIFY_PARAM_set1_ip_asc(param, k->host) != 1)
             return false;
     } else if (SSL_set1_host(k->ssl, k->host) != 1 ||
@@ -357,9 +362,9 @@ struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e)
         SSL_set_accept_state(k->ssl);
     else
         SSL_set_connect_state(k->ssl);
-    if (t->server || name_host(k))
+    if (t->server || tls_name_host(k))
         return k;
-    err_set(e, ERR_INPUT, "TLS cannot verify the host %s: %s", k->host, ssl_reason());
+    err_set(e, ERR_INPUT, "TLS cannot verify the host %s: %s", k->host, tls_ssl_reason());
     tls_link_free(k);
     return NULL;
 }
@@ -431,7 +436,7 @@ static enum tls_result tls_report_failure(struct tls_link *k, struct err *e)
     else if (!k->shaken && (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST))
         err_set(e, ERR_UPSTREAM, "the peer does not speak TLS here");
     else
-        err_set(e, ERR_UPSTREAM, "TLS failed%s: %s", when, ssl_reason());
+        err_set(e, ERR_UPSTREAM, "TLS failed%s: %s", when, tls_ssl_reason());
     ERR_clear_error();
     return TLS_FAILED;
 }

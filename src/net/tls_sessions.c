@@ -30,7 +30,7 @@ struct tls_sessions *tls_sessions_new(void)
     return s;
 }
 
-static void remove_at(struct tls_sessions *s, size_t i)
+static void tls_remove_at(struct tls_sessions *s, size_t i)
 {
     assert(i < s->n);
     free(s->kept[i].host);
@@ -43,7 +43,7 @@ void tls_sessions_free(struct tls_sessions *s)
         return;
     while (s->n > 0) {
         SSL_SESSION_free(s->kept[0].session);
-        remove_at(s, 0);
+        tls_remove_at(s, 0);
     }
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -74,7 +74,7 @@ static void tls_sessions_make_room(struct tls_sessions *s, str host)
     else if (s->n < TLS_SESSIONS_MAX)
         return;
     SSL_SESSION_free(s->kept[oldest].session);
-    remove_at(s, oldest);
+    tls_remove_at(s, oldest);
 }
 
 void tls_sessions_add(struct tls_sessions *s, str host, SSL_SESSION *session)
@@ -102,7 +102,7 @@ SSL_SESSION *tls_sessions_take(struct tls_sessions *s, str host)
             newest = i;
     if (newest < TLS_SESSIONS_MAX) {
         session = s->kept[newest].session;
-        remove_at(s, newest);
+        tls_remove_at(s, newest);
     }
     pthread_mutex_unlock(&s->lock);
     return session;

@@ -8,13 +8,13 @@
 #define URL_MAX 2048
 #define HOST_MAX 253
 
-static bool is_host_char(char c)
+static bool url_is_host_char(char c)
 {
     return char_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
            c == '_' || c == '.';
 }
 
-static bool take_scheme(str *rest, bool *tls, struct err *e)
+static bool url_take_scheme(str *rest, bool *tls, struct err *e)
 {
     static const struct {
         str text;
@@ -33,7 +33,7 @@ static bool take_scheme(str *rest, bool *tls, struct err *e)
     return err_set(e, ERR_INPUT, "the URL must begin with http:// or https://");
 }
 
-static bool check_text(str text, struct err *e)
+static bool url_check_text(str text, struct err *e)
 {
     if (text.n > URL_MAX)
         return err_set(e, ERR_LIMIT, "the URL is longer than %d bytes", URL_MAX);
@@ -55,7 +55,7 @@ static bool check_text(str text, struct err *e)
 }
 
 /* The host of "host" or "host:port" or "[address]:port"; *rest then begins at the colon. */
-static bool take_host(str *rest, str *host, struct err *e)
+static bool url_take_host(str *rest, str *host, struct err *e)
 {
     char address[INET6_ADDRSTRLEN];
     unsigned char bytes[16];
@@ -75,7 +75,7 @@ static bool take_host(str *rest, str *host, struct err *e)
         *rest = str_slice(*rest, n + 1, rest->n);
         return true;
     }
-    while (n < rest->n && is_host_char(rest->p[n]))
+    while (n < rest->n && url_is_host_char(rest->p[n]))
         n++;
     *host = str_slice(*rest, 0, n);
     *rest = str_slice(*rest, n, rest->n);
@@ -90,7 +90,7 @@ static bool take_host(str *rest, str *host, struct err *e)
     return true;
 }
 
-static bool take_port(str rest, unsigned *port, struct err *e)
+static bool url_take_port(str rest, unsigned *port, struct err *e)
 {
     uint64_t number;
 
@@ -111,7 +111,7 @@ bool client_url_parse(str text, struct client_url *out, struct err *e)
     str rest = text;
     size_t slash;
 
-    if (!check_text(text, e) || !take_scheme(&rest, &url.tls, e))
+    if (!url_check_text(text, e) || !url_take_scheme(&rest, &url.tls, e))
         return false;
     slash = str_find(rest, STR("/"));
     url.authority = str_slice(rest, 0, slash);
@@ -125,7 +125,7 @@ bool client_url_parse(str text, struct client_url *out, struct err *e)
         return err_set(e, ERR_INPUT, "the URL may hold no user name and no password");
     url.port = url.tls ? 443 : 80;
     rest = url.authority;
-    if (!take_host(&rest, &url.host, e) || !take_port(rest, &url.port, e))
+    if (!url_take_host(&rest, &url.host, e) || !url_take_port(rest, &url.port, e))
         return false;
     assert(url.host.n > 0 && url.port > 0 && url.port <= 65535);
     *out = url;

@@ -30,14 +30,14 @@ static void ws_fail(struct ws *w, int code)
     buf_release(&w->message);
 }
 
-static bool is_control(enum ws_op op)
+static bool ws_is_control(enum ws_op op)
 {
     return op >= WS_CLOSE;
 }
 
 /* ---- a frame's head ---- */
 
-static size_t head_need(const struct ws *w)
+static size_t ws_head_need(const struct ws *w)
 {
     size_t size, need = 2;
 
@@ -49,7 +49,7 @@ static size_t head_need(const struct ws *w)
 }
 
 /* Checks the first two bytes. */
-static bool front_ok(const struct ws *w)
+static bool ws_front_ok(const struct ws *w)
 {
     unsigned op = w->head[0] & 0x0F, size = w->head[1] & 0x7F;
     bool fin = w->head[0] & FIN, masked = w->head[1] & MASKED;
@@ -58,7 +58,7 @@ static bool front_ok(const struct ws *w)
         return false;
     if (op > WS_PONG || (op > WS_BINARY && op < WS_CLOSE))
         return false;
-    if (is_control(op))
+    if (ws_is_control(op))
         return fin && size <= WS_CONTROL_MAX;
     return (op == WS_MORE) == (w->message_op != WS_MORE);
 }
@@ -78,11 +78,11 @@ static bool ws_read_size(const struct ws *w, uint64_t *out)
     return bytes == 2 ? *out > 125 : *out > 0xFFFF && *out <= INT64_MAX;
 }
 
-static void begin_payload(struct ws *w)
+static void ws_begin_payload(struct ws *w)
 {
     uint64_t size;
 
-    assert(w->head_size == head_need(w) && !w->in_payload);
+    assert(w->head_size == ws_head_need(w) && !w->in_payload);
     if (!ws_read_size(w, &size)) {
         ws_fail(w, CLOSE_PROTOCOL);
         return;
@@ -93,7 +93,7 @@ static void begin_payload(struct ws *w)
     w->at = 0;
     w->control_size = 0;
     w->in_payload = true;
-    if (is_control(w->op))
+    if (ws_is_control(w->op))
         return;
     if (size > w->message.size_max - w->message.n) {
         ws_fail(w, CLOSE_LARGE);
@@ -108,21 +108,21 @@ static size_t ws_feed_head(struct ws *w, str piece)
     size_t used = 0;
 
     assert(!w->in_payload && w->head_size < sizeof w->head);
-    while (used < piece.n && w->head_size < head_need(w)) {
+    while (used < piece.n && w->head_size < ws_head_need(w)) {
         w->head[w->head_size++] = (unsigned char)piece.p[used++];
-        if (w->head_size == 2 && !front_ok(w)) {
+        if (w->head_size == 2 && !ws_front_ok(w)) {
             ws_fail(w, CLOSE_PROTOCOL);
             return used;
         }
     }
-    if (w->head_size >= 2 && w->head_size == head_need(w))
-        begin_payload(w);
+    if (w->head_size >= 2 && w->head_size == ws_head_need(w))
+        ws_begin_payload(w);
     return used;
 }
 
 /* ---- a frame's payload ---- */
 
-static void copy_masked(char *out, str in, const unsigned char mask[4], uint64_t at)
+static void ws_copy_masked(char *out, str in, const unsigned char mask[4], uint64_t at)
 {
     unsigned char turned[8];
     uint64_t wide, word;
@@ -143,13 +143,13 @@ static void copy_masked(char *out, str in, const unsigned char mask[4], uint64_t
 static void ws_unmask_payload(const struct ws *w, char *out, str in)
 {
     if (w->side == WS_FROM_CLIENT)
-        copy_masked(out, in, w->head + head_need(w) - 4, w->at);
+        ws_copy_masked(out, in, w->head + ws_head_need(w) - 4, w->at);
     else
         memcpy(out, in.p, in.n);
 }
 
 /* Text is refused as soon as it cannot be UTF-8 any more, not when it is whole. */
-static bool text_ok(struct ws *w)
+static bool ws_text_ok(struct ws *w)
 {
     str fresh = str_slice(buf_str(&w->message), w->checked, w->message.n);
     size_t good = utf8_valid_size(fresh);
@@ -160,18 +160,18 @@ static bool text_ok(struct ws *w)
     return rest.n == 0 || utf8_tail(rest) == rest.n;
 }
 
-static void add_data(struct ws *w, str piece)
+static void ws_add_data(struct ws *w, str piece)
 {
     char *p = buf_room(&w->message, piece.n);
 
     assert(p); /* the frame's size was looked at before */
     ws_unmask_payload(w, p, piece);
     buf_wrote(&w->message, piece.n);
-    if (w->message_op == WS_TEXT && !text_ok(w))
+    if (w->message_op == WS_TEXT && !ws_text_ok(w))
         ws_fail(w, CLOSE_TEXT);
 }
 
-static void end_message(struct ws *w)
+static void ws_end_message(struct ws *w)
 {
     assert(w->message_op != WS_MORE);
     if (w->message_op == WS_TEXT && w->checked != w->message.n) {
@@ -195,18 +195,18 @@ int ws_close_code(str payload)
 }
 
 /* Those that may be sent: of the protocol, registered, or private. */
-static bool is_close_code(int code)
+static bool ws_is_close_code(int code)
 {
     return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
            (code >= 3000 && code <= 4999);
 }
 
-static void end_control(struct ws *w)
+static void ws_end_control(struct ws *w)
 {
     str payload = {w->control, w->control_size};
 
     if (w->op == WS_CLOSE && payload.n > 0) {
-        if (payload.n == 1 || !is_close_code(ws_close_code(payload))) {
+        if (payload.n == 1 || !ws_is_close_code(ws_close_code(payload))) {
             ws_fail(w, CLOSE_PROTOCOL);
             return;
         }
@@ -219,42 +219,42 @@ static void end_control(struct ws *w)
     w->sink.on_message(w->sink.ctx, w->op, payload);
 }
 
-static size_t feed_payload(struct ws *w, str piece)
+static size_t ws_feed_payload(struct ws *w, str piece)
 {
     size_t n = piece.n < w->left ? piece.n : (size_t)w->left;
 
-    assert(w->in_payload && w->head_size == head_need(w));
+    assert(w->in_payload && w->head_size == ws_head_need(w));
     piece = str_slice(piece, 0, n);
-    if (is_control(w->op)) {
+    if (ws_is_control(w->op)) {
         assert(w->control_size + n <= sizeof w->control);
         ws_unmask_payload(w, w->control + w->control_size, piece);
         w->control_size += n;
     } else if (n > 0) {
-        add_data(w, piece);
+        ws_add_data(w, piece);
     }
     w->at += n;
     w->left -= n;
     return n;
 }
 
-static void end_frame(struct ws *w)
+static void ws_end_frame(struct ws *w)
 {
     assert(w->in_payload && w->left == 0);
     w->in_payload = false;
     w->head_size = 0;
-    if (is_control(w->op))
-        end_control(w);
+    if (ws_is_control(w->op))
+        ws_end_control(w);
     else if (w->fin)
-        end_message(w);
+        ws_end_message(w);
 }
 
 void ws_feed(struct ws *w, str piece)
 {
     while (piece.n > 0 && !w->fault && !w->closed) {
-        size_t used = w->in_payload ? feed_payload(w, piece) : ws_feed_head(w, piece);
+        size_t used = w->in_payload ? ws_feed_payload(w, piece) : ws_feed_head(w, piece);
 
         if (!w->fault && w->in_payload && w->left == 0)
-            end_frame(w);
+            ws_end_frame(w);
         piece = str_slice(piece, used, piece.n);
     }
 }
@@ -278,7 +278,7 @@ void ws_encode(struct buf *out, enum ws_op op, str payload)
     size_t n = ws_put_head(head, op, payload.n, 0);
     char *p = buf_room(out, n + payload.n);
 
-    assert(!is_control(op) || payload.n <= WS_CONTROL_MAX);
+    assert(!ws_is_control(op) || payload.n <= WS_CONTROL_MAX);
     if (!p)
         return;
     memcpy(p, head, n);
@@ -292,12 +292,12 @@ void ws_encode_masked(struct buf *out, enum ws_op op, str payload, const unsigne
     size_t n = ws_put_head(head, op, payload.n, MASKED);
     char *p = buf_room(out, n + 4 + payload.n);
 
-    assert(!is_control(op) || payload.n <= WS_CONTROL_MAX);
+    assert(!ws_is_control(op) || payload.n <= WS_CONTROL_MAX);
     if (!p)
         return;
     memcpy(p, head, n);
     memcpy(p + n, mask, 4);
-    copy_masked(p + n + 4, payload, mask, 0);
+    ws_copy_masked(p + n + 4, payload, mask, 0);
     buf_wrote(out, n + 4 + payload.n);
 }
 
@@ -347,7 +347,7 @@ static bool names_websocket(str list)
     return false;
 }
 
-static size_t count_of(const struct http1_head *h, str name)
+static size_t ws_count_of(const struct http1_head *h, str name)
 {
     size_t n = 0;
 
@@ -369,7 +369,7 @@ bool ws_handshake(const struct http1_head *h, char accept[WS_KEY_SIZE], struct h
         return ws_refuse(fault, 400, "this is not a request for a WebSocket");
     if (!str_eq(http1_find(h, STR("sec-websocket-version")), STR("13")))
         return ws_refuse(fault, 426, "only version 13 of WebSocket is spoken here");
-    if (count_of(h, STR("sec-websocket-key")) != 1 || !ws_is_key(key))
+    if (ws_count_of(h, STR("sec-websocket-key")) != 1 || !ws_is_key(key))
         return ws_refuse(fault, 400, "Sec-WebSocket-Key is not a key");
     memcpy(text, key.p, 24);
     memcpy(text + 24, salt, sizeof salt - 1);

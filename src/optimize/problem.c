@@ -51,7 +51,7 @@ static int64_t optimize_problem_count_words(str text)
 /* ---- the evaluator ---- */
 
 /* The cost of too many words. */
-static int64_t length_cost(const struct problem *p, const str *texts)
+static int64_t optimize_length_cost(const struct problem *p, const str *texts)
 {
     int64_t cost = 0;
 
@@ -82,7 +82,7 @@ static void optimize_problem_add_up(const struct problem *p, const struct proble
             u[c->objective] -= c->cost;
     }
     if (p->has_length)
-        u[p->length_objective] -= length_cost(p, texts);
+        u[p->length_objective] -= optimize_length_cost(p, texts);
 }
 
 void problem_grade(const struct problem *p, const struct problem_example *x, const str *texts,

@@ -184,7 +184,7 @@ static void optimize_write_grade(struct optimize_run *r, const struct optimize_b
     buf_add(&r->line, STR("}\n"));
 }
 
-static void on_graded(void *ctx, struct optimize_batch *b, size_t place)
+static void optimize_on_graded(void *ctx, struct optimize_batch *b, size_t place)
 {
     struct optimize_run *r = ctx;
     struct err refused;
@@ -292,7 +292,7 @@ static bool optimize_run_evaluate(void *ctx, struct optimize_batch *batches, siz
     if (r->kept.n > 0)
         return optimize_run_fail_line(r, e);
     for (size_t i = 0; i < n; i++) {
-        batches[i].on_graded = on_graded;
+        batches[i].on_graded = optimize_on_graded;
         batches[i].ctx = r;
     }
     return inner->evaluate(inner->ctx, batches, n, e) && optimize_met_no_error(r, e);
@@ -300,7 +300,7 @@ static bool optimize_run_evaluate(void *ctx, struct optimize_batch *batches, siz
 
 /* ---- answers ---- */
 
-static void on_answered(void *ctx, struct optimize_ask *ask)
+static void optimize_on_answered(void *ctx, struct optimize_ask *ask)
 {
     struct optimize_run *r = ctx;
 
@@ -358,7 +358,7 @@ static bool optimize_run_propose(void *ctx, struct optimize_ask *asks, size_t n,
             return false;
     for (size_t i = 0; i < n; i++) {
         open += !asks[i].done;
-        asks[i].on_answered = on_answered;
+        asks[i].on_answered = optimize_on_answered;
         asks[i].ctx = r;
     }
     if (open == 0)

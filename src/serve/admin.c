@@ -171,7 +171,7 @@ void levels_handle(struct exchange *ex)
 
 /* ---- keys ---- */
 
-static void key_write(struct admin *a, const struct config_key *k)
+static void admin_key_write(struct admin *a, const struct config_key *k)
 {
     static const char *const shows[] = {"unset", "show", "hide"};
     struct gateway *g = &a->ex->worker->daemon->gateway;
@@ -211,7 +211,7 @@ void keys_handle(struct exchange *ex)
     json_member_array(&a.o, "keys");
     for (size_t i = 0; i < c->key_count; i++)
         if (api_operator(ex) || &c->keys[i] == ex->key)
-            key_write(&a, &c->keys[i]);
+            admin_key_write(&a, &c->keys[i]);
     json_out_end(&a.o);
     admin_end(&a);
 }

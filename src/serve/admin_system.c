@@ -5,7 +5,7 @@
  */
 #include "serve/admin.h"
 
-static void on_item(void *ctx, const struct config_item *item)
+static void system_on_item(void *ctx, const struct config_item *item)
 {
     struct admin *a = ctx;
     const char *flag = a->ex->worker->daemon->listen_flag;
@@ -20,7 +20,7 @@ static void on_item(void *ctx, const struct config_item *item)
     json_out_end(&a->o);
 }
 
-static void store_write(struct admin *a)
+static void system_store_write(struct admin *a)
 {
     struct gateway *g = &a->ex->worker->daemon->gateway;
     static const char *const names[] = {"durable", "fast", "replicated"};
@@ -52,7 +52,7 @@ static void store_write(struct admin *a)
 }
 
 /* The configured ones; none while the daemon shuts down. */
-static void applications_write(struct admin *a)
+static void system_applications_write(struct admin *a)
 {
     struct daemon *d = a->ex->worker->daemon;
     bool entered = apps_enter(d);
@@ -88,11 +88,11 @@ void system_handle(struct exchange *ex)
     json_member_i64(&a.o, "loops", d->worker_count);
     json_member_i64(&a.o, "connections", (int64_t)connections);
     json_member_bool(&a.o, "draining", d->draining);
-    store_write(&a);
-    applications_write(&a);
+    system_store_write(&a);
+    system_applications_write(&a);
     json_member_array(&a.o, "config");
     if (api_operator(ex))
-        config_each(c, on_item, &a);
+        config_each(c, system_on_item, &a);
     json_out_end(&a.o);
     json_member_array(&a.o, "warnings");
     for (size_t i = 0; i < c->warning_count && api_operator(ex); i++)

@@ -95,7 +95,7 @@ static void serve_apps_answer(struct app_job *j)
 
 /* ---- streamed replies ---- */
 
-static void write_some(struct app_job *j, str bytes)
+static void apps_write_some(struct app_job *j, str bytes)
 {
     struct exchange *ex = j->ex;
 
@@ -116,7 +116,7 @@ static void serve_apps_keep_alive(void *ctx)
         return;
     assert(j->events);
     if (quiet_ms >= every_ms) {
-        write_some(j, STR(": keep-alive\n\n"));
+        apps_write_some(j, STR(": keep-alive\n\n"));
         quiet_ms = 0;
     }
     loop_timer_set(j->worker->gl.loop, &j->keepalive, every_ms - quiet_ms);
@@ -149,7 +149,7 @@ static void serve_apps_end(struct app_job *j)
     assert(j->over);
     if (ex && j->headed) {
         ex->on_gone = NULL;
-        write_some(j, buf_str(&j->reply.body));
+        apps_write_some(j, buf_str(&j->reply.body));
         exchange_done(ex);
         server_end(x);
     } else if (ex) {
@@ -166,7 +166,7 @@ static void serve_apps_write_pieces(void *ctx)
     j->posted = false;
     if (j->ex && j->pieces.n && !j->headed)
         serve_apps_head(j);
-    write_some(j, buf_str(&j->pieces));
+    apps_write_some(j, buf_str(&j->pieces));
     buf_reset(&j->pieces);
     pthread_mutex_unlock(&j->lock);
     if (j->over)
@@ -174,7 +174,7 @@ static void serve_apps_write_pieces(void *ctx)
 }
 
 /* Any thread. */
-static void send_some(void *ctx, str bytes)
+static void apps_send_some(void *ctx, str bytes)
 {
     struct app_job *j = ctx;
     bool post;
@@ -226,7 +226,7 @@ static bool serve_apps_parts(struct app_job *j)
     return true;
 }
 
-static const struct app_call *copy_call(struct app_job *j)
+static const struct app_call *apps_copy_call(struct app_job *j)
 {
     struct app_call *c;
 
@@ -256,7 +256,7 @@ static struct app_job *serve_apps_job_new(struct exchange *ex)
     buf_init(&j->reply.body, OUT_MAX);
     buf_init(&j->pieces, OUT_MAX);
     pthread_mutex_init(&j->lock, NULL);
-    j->reply.send = send_some;
+    j->reply.send = apps_send_some;
     j->reply.send_ctx = j;
     loop_task_init(&j->writing, serve_apps_write_pieces, j);
     loop_timer_init(&j->keepalive, serve_apps_keep_alive, j);
@@ -276,7 +276,7 @@ static struct app_job *serve_apps_job_new(struct exchange *ex)
     if (!j->request.signature.n)
         j->request.signature =
             arena_dup(&j->arena, http1_find(h, STR("x-grafana-alerting-signature")));
-    j->request.call = copy_call(j);
+    j->request.call = apps_copy_call(j);
     serve_apps_who(j);
     return j;
 }
@@ -335,7 +335,7 @@ bool apps_begin(struct daemon *d, struct err *e)
     return true;
 }
 
-static void *close_all(void *arg)
+static void *apps_close_all(void *arg)
 {
     struct daemon *d = arg;
     struct log_scope scope;
@@ -356,7 +356,7 @@ void apps_end(struct daemon *d)
 {
     assert(d->apps && !d->leave);
     d->leave = true;
-    if (pthread_create(&d->closer, NULL, close_all, d) != 0)
+    if (pthread_create(&d->closer, NULL, apps_close_all, d) != 0)
         base_die("no thread could be started");
 }
 

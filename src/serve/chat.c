@@ -30,7 +30,7 @@ static bool gemini_array(const struct exchange *ex)
 /* ---- the reply ---- */
 
 /* Valid until the next call of this function. */
-static str usage_words(struct exchange *ex)
+static str serve_usage_words(struct exchange *ex)
 {
     struct buf *out = &ex->worker->words;
     struct call_facts f;
@@ -55,7 +55,7 @@ static str usage_words(struct exchange *ex)
     return buf_str(out);
 }
 
-static bool speaks_to_gateway(const struct exchange *ex)
+static bool serve_speaks_to_gateway(const struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
 
@@ -77,7 +77,7 @@ static bool stream_tells_usage(const struct exchange *ex)
     call_facts(ex->call, &f);
     if (f.cap >= 0 || f.starved || (call_hides(ex->call) && f.reasoning_tokens > 0))
         return true;
-    return speaks_to_gateway(ex) &&
+    return serve_speaks_to_gateway(ex) &&
            ((serve_chat_is_sse(ex) && !gemini_array(ex)) || f.reasoning_tokens > 0);
 }
 
@@ -156,7 +156,7 @@ static const struct chat_error too_large = {
 };
 
 /* The encoder's copy of a reply is limited; the rest is dropped, and the client gets an error. */
-static void check_room(struct exchange *ex)
+static void serve_check_room(struct exchange *ex)
 {
     bool full = buf_full(&ex->out) || arena_left(server_arena(ex->x)) < ENCODE_SPARE;
 
@@ -190,14 +190,14 @@ static void serve_chat_on_frame(void *ctx, const struct wire_frame *frame,
     if (ends)
         serve_chat_flush(ex);
     if (note && !behind)
-        wire_encode_note(&ex->encoder, usage_words(ex));
+        wire_encode_note(&ex->encoder, serve_usage_words(ex));
     if (frame)
         wire_relay(&ex->encoder, frame, events, n, touched);
     for (size_t i = 0; !frame && i < n; i++)
         wire_encode(&ex->encoder, &events[i]);
     if (behind)
-        wire_encode_note(&ex->encoder, usage_words(ex));
-    check_room(ex);
+        wire_encode_note(&ex->encoder, serve_usage_words(ex));
+    serve_check_room(ex);
     ex->last = last;
     if (ex->request.stream && !last && ex->out.n >= FLUSH_SIZE)
         serve_chat_flush(ex);
@@ -234,7 +234,7 @@ static void serve_chat_on_error(void *ctx, const struct chat_error *error)
         buf_reset(&ex->out);
 }
 
-static void end_stream(struct exchange *ex)
+static void serve_end_stream(struct exchange *ex)
 {
     struct server_exchange *x = ex->x;
 
@@ -279,18 +279,18 @@ static void serve_chat_on_end(void *ctx, const struct err *e)
     if (!ex->error)
         exchange_keep_response(ex);
     if (!ex->error && !ex->request.stream)
-        exchange_header(ex, STR("x-rationale-usage"), usage_words(ex));
+        exchange_header(ex, STR("x-rationale-usage"), serve_usage_words(ex));
     ex->call = NULL;
     if (ex->error && !ex->headed)
         exchange_error(ex, ex->error);
     else if (ex->request.stream)
-        end_stream(ex);
+        serve_end_stream(ex);
     else
         exchange_reply(
             ex, ex->encoder.failed ? 502 : 200, str_c(ex->wire->whole_type), buf_str(&ex->out));
 }
 
-static void encoder_up(struct exchange *ex);
+static void serve_encoder_up(struct exchange *ex);
 
 static bool serve_chat_on_retry(void *ctx)
 {
@@ -300,7 +300,7 @@ static bool serve_chat_on_retry(void *ctx)
     if (ex->headed)
         return false;
     buf_reset(&ex->out);
-    encoder_up(ex);
+    serve_encoder_up(ex);
     return true;
 }
 
@@ -351,7 +351,7 @@ static int64_t chat_count_input(void *ctx)
     return ex->call ? call_count_input(ex->call) : 0;
 }
 
-static void encoder_up(struct exchange *ex)
+static void serve_encoder_up(struct exchange *ex)
 {
     assert(ex->call);
     wire_encoder_init(
@@ -424,7 +424,7 @@ static void serve_chat_start(void *ctx)
     if (call_session(ex->call).n)
         exchange_header(
             ex, STR("x-rationale-session"), arena_dup(server_arena(ex->x), call_session(ex->call)));
-    encoder_up(ex);
+    serve_encoder_up(ex);
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (ex->request.stream && ex->setup->config->keepalive_ms) {
         ex->started = true;
@@ -434,7 +434,7 @@ static void serve_chat_start(void *ctx)
 }
 
 /* The request is read; the call starts in a separate step, together with other calls: loop.h. */
-static void start_soon(struct exchange *ex)
+static void serve_start_soon(struct exchange *ex)
 {
     assert(!ex->call && !ex->ended);
     loop_task_init(&ex->start, serve_chat_start, ex);
@@ -453,7 +453,7 @@ static void serve_chat_refuse(struct exchange *ex, str why)
     exchange_error(ex, &error);
 }
 
-static bool read_body(struct exchange *ex)
+static bool serve_read_body(struct exchange *ex)
 {
     struct err e;
 
@@ -499,7 +499,7 @@ static bool serve_chat_answer_load(struct exchange *ex)
 }
 
 /* The first configured model, for /generate, whose requests need not name one. */
-static str first_model(const struct config *c)
+static str serve_first_model(const struct config *c)
 {
     for (size_t i = 0; i < c->provider_count; i++)
         if (c->providers[i].model_count)
@@ -516,14 +516,14 @@ void chat_handle(struct exchange *ex)
 void chat_read_on(struct exchange *ex)
 {
     assert(!ex->ended && !ex->call);
-    if (!exchange_add_previous(ex) || !read_body(ex))
+    if (!exchange_add_previous(ex) || !serve_read_body(ex))
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
-        ex->request.model = first_model(ex->setup->config);
+        ex->request.model = serve_first_model(ex->setup->config);
     if (agent_model_is(ex->request.model))
         agent_model_handle(ex);
     else if (!serve_chat_answer_load(ex))
-        start_soon(ex);
+        serve_start_soon(ex);
 }
 
 /* /v1beta/models/MODEL:generateContent: the path names the model and says whether to stream. */
@@ -553,12 +553,12 @@ void gemini_handle(struct exchange *ex)
                       STR_ARG(str_slice(verb, 0, 60)));
         return;
     }
-    if (!exchange_json(ex) || !exchange_one_model(ex) || !read_body(ex))
+    if (!exchange_json(ex) || !exchange_one_model(ex) || !serve_read_body(ex))
         return;
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';
     if (agent_model_is(model))
         agent_model_handle(ex);
     else
-        start_soon(ex);
+        serve_start_soon(ex);
 }

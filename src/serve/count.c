@@ -65,7 +65,7 @@ static void serve_count_on_bytes(void *ctx, str bytes)
 }
 
 /* Passes on the provider's error; false if the provider seems unable to count. */
-static bool read_refusal(struct count *k, struct arena *a, struct chat_error *error)
+static bool serve_read_refusal(struct count *k, struct arena *a, struct chat_error *error)
 {
     struct json doc;
     struct err e;
@@ -93,7 +93,7 @@ static void serve_count_answer_refusal(struct count *k)
     struct exchange *ex = k->ex;
     struct chat_error error =
         exchange_error_of(k->status >= 400 && k->status <= 599 ? k->status : 502, "", STR(""));
-    bool is_refusal = read_refusal(k, server_arena(ex->x), &error);
+    bool is_refusal = serve_read_refusal(k, server_arena(ex->x), &error);
 
     error.retry_after_ms = k->retry_after_ms;
     serve_count_release(k);
@@ -161,7 +161,7 @@ static void serve_count_on_gone(struct exchange *ex)
     }
 }
 
-static void anthropic_ask(struct count *k, const struct config_route *route)
+static void serve_anthropic_ask(struct count *k, const struct config_route *route)
 {
     struct exchange *ex = k->ex;
     const struct config_provider *p = route->provider;
@@ -238,7 +238,7 @@ static void serve_count_ask_provider(struct count *k, const struct config_route 
     buf_init(&k->body, (size_t)64 << 20);
     buf_init(&k->target, 4096);
     buf_init(&k->reply, 1 << 20);
-    (k->gemini ? gemini_ask : anthropic_ask)(k, route);
+    (k->gemini ? gemini_ask : serve_anthropic_ask)(k, route);
     headers_add_query(server_request(ex->x)->query, &k->target);
     if (!count_headers(k, p, &e)) {
         serve_count_release(k);

@@ -45,7 +45,7 @@ static void serve_drain_look(void *ctx)
         loop_timer_set(w->gl.loop, &w->look, LOOK_MS);
 }
 
-static void on_idle(void *ctx)
+static void drain_on_idle(void *ctx)
 {
     serve_drain_look(ctx);
 }
@@ -56,7 +56,7 @@ static void serve_drain_drain(void *ctx)
 
     assert(w->daemon->draining);
     loop_timer_init(&w->look, serve_drain_look, w);
-    server_drain(w->server, on_idle, w);
+    server_drain(w->server, drain_on_idle, w);
     watch_runs_drain(w);
     live_drain(w); /* tells the loop that it need not wait for them */
 }
@@ -71,7 +71,7 @@ static void serve_drain_cut(void *ctx)
 
 /* ---- in the main thread ---- */
 
-static bool all_ended(struct daemon *d, uint64_t ms)
+static bool drain_all_ended(struct daemon *d, uint64_t ms)
 {
     uint64_t until = clock_deadline_ns(&clock_real, (int64_t)ms);
     bool all;
@@ -108,13 +108,13 @@ void drain_all(struct daemon *d, uint64_t ms)
         loop_task_init(&d->workers[i].drain, serve_drain_drain, &d->workers[i]);
         loop_post(d->workers[i].gl.loop, &d->workers[i].drain);
     }
-    if (!all_ended(d, ms)) {
+    if (!drain_all_ended(d, ms)) {
         log_warn("calls were still running at the deadline");
         for (unsigned i = 0; i < d->worker_count; i++) {
             loop_task_init(&d->workers[i].cut, serve_drain_cut, &d->workers[i]);
             loop_post(d->workers[i].gl.loop, &d->workers[i].cut);
         }
-        if (!all_ended(d, CUT_MS)) {
+        if (!drain_all_ended(d, CUT_MS)) {
             log_error("a loop does not end; stopped at once");
             _exit(1);
         }

@@ -58,7 +58,7 @@ static str exchange_path_for_log(struct worker *w, struct setup *s, str path, st
     return exchange_mask_for_log(w, s, path, a);
 }
 
-static uint64_t took_ns(const struct exchange *ex)
+static uint64_t exchange_took_ns(const struct exchange *ex)
 {
     return clock_mono_ns(ex->worker->daemon->gateway.clock) - ex->start_ns;
 }
@@ -80,7 +80,7 @@ void exchange_done(struct exchange *ex)
             LOG_STR("path", path),
             LOG_I64("status", ex->status),
             LOG_STR("code", ex->refused),
-            LOG_U64("us", took_ns(ex) / 1000),
+            LOG_U64("us", exchange_took_ns(ex) / 1000),
             LOG_STR("key", ex->key ? ex->key->name : STR("")),
             LOG_STR("model", str_slice(model, 0, 100)));
     if (call && !ex->called)
@@ -88,7 +88,7 @@ void exchange_done(struct exchange *ex)
                         str_c(ex->route->path),
                         ex->status,
                         ex->request.stream,
-                        took_ns(ex));
+                        exchange_took_ns(ex));
     loop_defer(ex->worker->gl.loop, &ex->worker->log_out);
     if (ex->started)
         loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
@@ -132,7 +132,7 @@ void exchange_reply_json(struct exchange *ex, int status, struct json_text *t)
 }
 
 /* Retry-After in whole seconds, rounded up, and in milliseconds if they say more. */
-static void retry_after(struct exchange *ex, int64_t ms)
+static void exchange_retry_after(struct exchange *ex, int64_t ms)
 {
     struct arena *a = server_arena(ex->x);
 
@@ -150,7 +150,7 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
 
     assert(!ex->ended);
     if (error->retry_after_ms >= 0)
-        retry_after(ex, error->retry_after_ms);
+        exchange_retry_after(ex, error->retry_after_ms);
     if (error->no_retry && !passed_has(ex, STR("x-should-retry"))) /* SDKs obey this header */
         exchange_header(ex, STR("x-should-retry"), STR("false"));
     if (!ex->api && !ex->passed.request_id.n)
@@ -168,7 +168,7 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
 }
 
 /* The part before the colon of "messages[0].role: what is wrong". */
-static str param_of(str text)
+static str exchange_param_of(str text)
 {
     size_t n = 0;
 
@@ -191,7 +191,7 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     error = exchange_error_of(status, code, str_c(text));
     ex->refused = error.code;
     if (status == 400)
-        error.param = param_of(error.message);
+        error.param = exchange_param_of(error.message);
     exchange_error(ex, &error);
 }
 
@@ -302,7 +302,7 @@ static void exchange_answer_options(struct exchange *ex)
 }
 
 /* Three dialects list their models at the same address. */
-static void models_dialect(struct exchange *ex)
+static void exchange_models_dialect(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
 
@@ -325,7 +325,7 @@ static str route_meant(const struct http1_head *h, struct arena *a)
 }
 
 /* Anthropic's SDKs add /v1 to the base URL, OpenAI's do not. */
-static void fail_unknown_route(struct exchange *ex)
+static void exchange_fail_unknown_route(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
     str meant = route_meant(h, server_arena(ex->x)), path = str_slice(h->path, 0, 100);
@@ -371,7 +371,7 @@ static bool exchange_find_route(struct exchange *ex)
     if (ex->route) {
         ex->wire = wire_get(ex->route->dialect);
         if (ex->route->handle == models_handle || ex->route->handle == model_handle)
-            models_dialect(ex);
+            exchange_models_dialect(ex);
         return true;
     }
     ex->route = &unknown;
@@ -381,7 +381,7 @@ static bool exchange_find_route(struct exchange *ex)
     } else if (path_known) {
         exchange_fail_method(ex);
     } else if (!page_missing(ex)) {
-        fail_unknown_route(ex);
+        exchange_fail_unknown_route(ex);
     }
     return false;
 }
@@ -439,7 +439,7 @@ static void serve_exchange_on_room(void *ctx, struct server_exchange *x)
 }
 
 /* Writes the error in the dialect of the requested route. */
-static void refuse_in_dialect(const struct server_refusal *r, str id)
+static void exchange_refuse_in_dialect(const struct server_refusal *r, str id)
 {
     struct chat_error error = exchange_error_of(
         r->status, r->status == 413 ? "request_too_large" : "invalid_request", str_c(r->why));
@@ -477,7 +477,7 @@ size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server
     if (r->status == 413)
         metrics_reject(w->gl.metrics, METRICS_TOO_LARGE);
     if (r->request)
-        refuse_in_dialect(r, id);
+        exchange_refuse_in_dialect(r, id);
     out[0] = (struct server_header){STR("x-rationale-id"), id};
     return 1;
 }

@@ -14,7 +14,7 @@
 
 /* ---- sessions ---- */
 
-static bool ask_sessions(struct history_job *j, struct err *e)
+static bool history_ask_sessions(struct history_job *j, struct err *e)
 {
     assert(j->page.limit > 0 && j->page.page > 0);
     return query_sessions(j->reader, &j->asker, &j->filter, &j->page, &j->out, e);
@@ -23,7 +23,7 @@ static bool ask_sessions(struct history_job *j, struct err *e)
 void sessions_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_sessions);
+    struct history_job *j = history_job_begin(ex, &p, history_ask_sessions);
 
     if (!j)
         return;
@@ -36,7 +36,7 @@ void sessions_handle(struct exchange *ex)
     history_job_go(j, &p);
 }
 
-static bool ask_by_id(struct history_job *j, struct err *e)
+static bool history_ask_by_id(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0);
     return j->query(j->reader, &j->asker, j->id, &j->out, e);
@@ -82,7 +82,7 @@ static void view_handle(struct exchange *ex, const struct view *views, size_t n)
             views[i].handle(ex, id);
             return;
         }
-        j = history_job_begin(ex, &p, ask_by_id);
+        j = history_job_begin(ex, &p, history_ask_by_id);
         if (!j)
             return;
         j->query = views[i].query;
@@ -120,7 +120,7 @@ void interaction_handle(struct exchange *ex)
     view_handle(ex, call_views, COUNT_OF(call_views));
 }
 
-static bool ask_call_list(struct history_job *j, struct err *e)
+static bool history_ask_call_list(struct history_job *j, struct err *e)
 {
     const struct query_calls w = {.filter = j->filter, .outcome = j->words, .page = j->page};
 
@@ -140,7 +140,7 @@ static void serve_history_call_filter(struct params *p, struct query_filter *f)
 void interactions_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_call_list);
+    struct history_job *j = history_job_begin(ex, &p, history_ask_call_list);
 
     if (!j)
         return;
@@ -153,7 +153,7 @@ void interactions_handle(struct exchange *ex)
 
 /* ---- decisions, search ---- */
 
-static bool ask_decisions(struct history_job *j, struct err *e)
+static bool history_ask_decisions(struct history_job *j, struct err *e)
 {
     assert(j->page.limit > 0 && j->page.limit <= PAGE_MAX);
     return query_decisions(j->reader, &j->asker, &j->filter, &j->page, &j->out, e);
@@ -162,7 +162,7 @@ static bool ask_decisions(struct history_job *j, struct err *e)
 void decisions_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_decisions);
+    struct history_job *j = history_job_begin(ex, &p, history_ask_decisions);
 
     if (!j)
         return;
@@ -172,7 +172,7 @@ void decisions_handle(struct exchange *ex)
     history_job_go(j, &p);
 }
 
-static bool ask_search(struct history_job *j, struct err *e)
+static bool history_ask_search(struct history_job *j, struct err *e)
 {
     assert(j->words.n > 0 && j->page.limit > 0);
     return query_search(j->reader, &j->asker, j->words, j->page.limit, &j->out, e);
@@ -181,7 +181,7 @@ static bool ask_search(struct history_job *j, struct err *e)
 void search_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_search);
+    struct history_job *j = history_job_begin(ex, &p, history_ask_search);
 
     if (!j)
         return;
@@ -194,17 +194,17 @@ void search_handle(struct exchange *ex)
 
 /* ---- without parameters ---- */
 
-static bool ask_active(struct history_job *j, struct err *e)
+static bool history_ask_active(struct history_job *j, struct err *e)
 {
     return query_active(j->reader, &j->asker, &j->out, e);
 }
 
-static bool ask_filter_options(struct history_job *j, struct err *e)
+static bool history_ask_filter_options(struct history_job *j, struct err *e)
 {
     return query_filter_options(j->reader, &j->asker, &j->out, e);
 }
 
-static bool ask_metrics(struct history_job *j, struct err *e)
+static bool history_ask_metrics(struct history_job *j, struct err *e)
 {
     return query_metrics(j->reader, &j->asker, &j->out, e);
 }
@@ -220,22 +220,22 @@ static void history_ask_all(struct exchange *ex, history_ask *ask)
 
 void active_handle(struct exchange *ex)
 {
-    history_ask_all(ex, ask_active);
+    history_ask_all(ex, history_ask_active);
 }
 
 void filter_options_handle(struct exchange *ex)
 {
-    history_ask_all(ex, ask_filter_options);
+    history_ask_all(ex, history_ask_filter_options);
 }
 
 void history_metrics_handle(struct exchange *ex)
 {
-    history_ask_all(ex, ask_metrics);
+    history_ask_all(ex, history_ask_metrics);
 }
 
 /* ---- sums ---- */
 
-static bool ask_usage(struct history_job *j, struct err *e)
+static bool history_ask_usage(struct history_job *j, struct err *e)
 {
     assert(j->words.n > 0);
     return query_usage(j->reader, &j->asker, j->words, &j->filter, &j->out, e);
@@ -244,7 +244,7 @@ static bool ask_usage(struct history_job *j, struct err *e)
 void usage_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_usage);
+    struct history_job *j = history_job_begin(ex, &p, history_ask_usage);
 
     if (!j)
         return;
@@ -255,7 +255,7 @@ void usage_handle(struct exchange *ex)
     history_job_go(j, &p);
 }
 
-static bool ask_overview(struct history_job *j, struct err *e)
+static bool history_ask_overview(struct history_job *j, struct err *e)
 {
     const struct query_overview w = {
         .filter = j->filter, .by = j->words, .bucket_s = j->page.limit};
@@ -267,7 +267,7 @@ static bool ask_overview(struct history_job *j, struct err *e)
 void overview_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_overview);
+    struct history_job *j = history_job_begin(ex, &p, history_ask_overview);
 
     if (!j)
         return;
@@ -277,7 +277,7 @@ void overview_handle(struct exchange *ex)
     history_job_go(j, &p);
 }
 
-static bool ask_reasoning(struct history_job *j, struct err *e)
+static bool history_ask_reasoning(struct history_job *j, struct err *e)
 {
     return query_reasoning(j->reader, &j->asker, &j->filter, &j->out, e);
 }
@@ -285,7 +285,7 @@ static bool ask_reasoning(struct history_job *j, struct err *e)
 void reasoning_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_reasoning);
+    struct history_job *j = history_job_begin(ex, &p, history_ask_reasoning);
 
     if (!j)
         return;
@@ -293,7 +293,7 @@ void reasoning_handle(struct exchange *ex)
     history_job_go(j, &p);
 }
 
-static void put_kept(struct json_out *o, const struct storage_info *k, bool places)
+static void history_put_kept(struct json_out *o, const struct storage_info *k, bool places)
 {
     json_out_object(o);
     json_member_str(o, "reasoning", k->reasoning);
@@ -309,7 +309,7 @@ static void put_kept(struct json_out *o, const struct storage_info *k, bool plac
 }
 
 /* Only operators see paths, as in the configuration. */
-static bool ask_kept(struct history_job *j, struct err *e)
+static bool history_ask_kept(struct history_job *j, struct err *e)
 {
     struct setup *s = gateway_setup(&j->worker->daemon->gateway);
     struct json_out o;
@@ -318,7 +318,7 @@ static bool ask_kept(struct history_job *j, struct err *e)
 
     json_out_init(&o, &j->out);
     if (ok)
-        put_kept(&o, &k, j->all);
+        history_put_kept(&o, &k, j->all);
     setup_release(s);
     return ok && json_out_ok(&o, e);
 }
@@ -326,7 +326,7 @@ static bool ask_kept(struct history_job *j, struct err *e)
 void history_kept_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_kept);
+    struct history_job *j = history_job_begin(ex, &p, history_ask_kept);
 
     if (!j)
         return;

@@ -9,7 +9,7 @@
 
 /* ---- erasing ---- */
 
-static bool ask_erase(struct history_job *j, struct err *e)
+static bool history_ask_erase(struct history_job *j, struct err *e)
 {
     struct gateway *g = &j->worker->daemon->gateway;
     struct store *s = g->store;
@@ -30,7 +30,7 @@ static bool ask_erase(struct history_job *j, struct err *e)
 
 static void serve_history_erase_erase(struct exchange *ex, enum store_erase_what what, str name)
 {
-    struct history_job *j = history_job_new(ex, ask_erase);
+    struct history_job *j = history_job_new(ex, history_ask_erase);
 
     if (!j)
         return;
@@ -91,7 +91,7 @@ void erase_handle(struct exchange *ex)
 
 /* ---- the audit log ---- */
 
-static bool ask_audit(struct history_job *j, struct err *e)
+static bool history_ask_audit(struct history_job *j, struct err *e)
 {
     assert(j->page.limit > 0);
     return query_audit(j->reader, j->page.limit, &j->out, e);
@@ -104,14 +104,14 @@ void audit_handle(struct exchange *ex)
 
     if (!api_operators_only(ex))
         return;
-    j = history_job_begin(ex, &p, ask_audit);
+    j = history_job_begin(ex, &p, history_ask_audit);
     if (!j)
         return;
     j->page.limit = params_i64(&p, "limit", 50, 1, QUERY_LIMIT_MAX);
     history_job_go(j, &p);
 }
 
-static bool ask_verify(struct history_job *j, struct err *e)
+static bool history_ask_verify(struct history_job *j, struct err *e)
 {
     return query_audit_verify(
         j->reader, store_head_path(j->worker->daemon->gateway.store), &j->out, e);
@@ -123,7 +123,7 @@ void audit_verify_handle(struct exchange *ex)
 
     if (!api_operators_only(ex))
         return;
-    j = history_job_new(ex, ask_verify);
+    j = history_job_new(ex, history_ask_verify);
     if (j)
         history_job_post(j);
 }

@@ -5,7 +5,7 @@
  */
 #include "serve/history_job.h"
 
-static bool ask_step(struct history_job *j, struct err *e)
+static bool serve_ask_step(struct history_job *j, struct err *e)
 {
     assert(j->exporting);
     return query_export_step(j->reader, &j->asker, &j->export, &j->out, e);
@@ -89,7 +89,7 @@ static void serve_history_export_answer(struct history_job *j)
 static void serve_history_export_begin(struct exchange *ex, str session_id)
 {
     struct params p;
-    struct history_job *j = history_job_begin(ex, &p, ask_step);
+    struct history_job *j = history_job_begin(ex, &p, serve_ask_step);
     enum query_format format = QUERY_JSON;
     str name;
 

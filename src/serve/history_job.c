@@ -13,7 +13,7 @@
 #define WHOLE_MAX ((size_t)1 << 20) /* larger replies are not compressed: that takes time */
 
 /* Adds a running call, in the form of the live view. */
-static bool on_running(void *ctx, const struct hub_running *c)
+static bool history_on_running(void *ctx, const struct hub_running *c)
 {
     struct history_job *j = ctx;
     struct query_running *to = &j->running[j->asker.running_count];
@@ -37,7 +37,7 @@ static void history_job_list_running(struct history_job *j)
     j->asker.running = j->running;
     j->asker.running_count = 0;
     if (j->worker->daemon->gateway.hub)
-        (void)hub_running(j->worker->daemon->gateway.hub, STR(""), on_running, j);
+        (void)hub_running(j->worker->daemon->gateway.hub, STR(""), history_on_running, j);
 }
 
 static void serve_history_job_who(struct history_job *j)
@@ -160,7 +160,7 @@ void history_job_post(struct history_job *j)
 }
 
 /* The error "field: reason" of an invalid query. */
-static void fail_input(struct exchange *ex, const struct err *e)
+static void history_fail_input(struct exchange *ex, const struct err *e)
 {
     str text = str_c(e->text);
     size_t colon = str_find(text, STR(": "));
@@ -193,7 +193,7 @@ void history_job_fail(struct history_job *j)
     } else if (j->err.code == ERR_CONFLICT) {
         exchange_fail(ex, 409, "conflict", "%s", j->err.text);
     } else if (j->err.code == ERR_INPUT) {
-        fail_input(ex, &j->err);
+        history_fail_input(ex, &j->err);
     } else {
         if (j->err.code == ERR_CANCELLED)
             error.code = STR("timeout"), error.message = STR("the question took too long");

@@ -41,7 +41,7 @@ bool listen_parse(str text, str *host, unsigned *port, struct err *e)
 
 /* Our own sockets share the port, so another instance could share it unnoticed; this check prevents
  * it. */
-static bool port_is_free(const struct addrinfo *ai, struct err *e)
+static bool listen_port_is_free(const struct addrinfo *ai, struct err *e)
 {
     int on = 1, fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC, ai->ai_protocol);
     bool ok;
@@ -117,7 +117,7 @@ bool listen_open(struct listening *l, str host, unsigned port, size_t count, str
         if (rc != 0)
             ok = err_set(e, ERR_INPUT, "listen on \"%s\": %s", name, gai_strerror(rc));
         else
-            ok = (l->count > 0 || port_is_free(found, e)) &&
+            ok = (l->count > 0 || listen_port_is_free(found, e)) &&
                  serve_listen_bind_one(found, count > 1, &l->fds[l->count], e);
         if (found)
             freeaddrinfo(found);
@@ -133,7 +133,7 @@ bool listen_open(struct listening *l, str host, unsigned port, size_t count, str
 }
 
 /* Whether the socket accepts connections. */
-static bool is_listening(int fd)
+static bool listen_is_listening(int fd)
 {
     int type = 0, listens = 0;
     socklen_t size = sizeof type;
@@ -152,7 +152,7 @@ static bool listen_take_inherited(struct listening *l, size_t count, struct err 
     for (; l->count < count; l->count++) {
         int fd = FD_FIRST + (int)l->count;
 
-        if (!is_listening(fd))
+        if (!listen_is_listening(fd))
             return err_set(e,
                            ERR_INPUT,
                            "of the %zu sockets in LISTEN_FDS, descriptor %d is none that listens",

@@ -326,7 +326,7 @@ void live_drain(struct worker *w)
 
 /* ---- start ---- */
 
-static bool user_ok(struct exchange *ex, struct live *l)
+static bool live_user_ok(struct exchange *ex, struct live *l)
 {
     struct ask_value user;
 
@@ -399,7 +399,7 @@ void live_socket_handle(struct exchange *ex)
 
     if (!live_check_handshake(ex) || !(l = live_new(ex, true)))
         return;
-    if (!user_ok(ex, l)) {
+    if (!live_user_ok(ex, l)) {
         free(l);
         live_refuse(ex, 404, "unknown_url", "the address is /ws/dashboard/USER");
         return;
@@ -414,7 +414,7 @@ static bool alert_known(struct exchange *ex, struct live *l)
 {
     struct hub_scope scope = live_scope(l, serve_live_key_of(ex, true));
 
-    return user_ok(ex, l) &&
+    return live_user_ok(ex, l) &&
            hub_alert_known(ex->worker->daemon->gateway.hub, (str){l->user, l->user_size}, &scope);
 }
 

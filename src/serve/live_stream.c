@@ -18,7 +18,7 @@ struct asked {
 
 /* ---- messages to the viewer ---- */
 
-static void write_event(struct live *l, uint64_t seq, str json)
+static void live_write_event(struct live *l, uint64_t seq, str json)
 {
     struct buf out;
 
@@ -34,19 +34,19 @@ static void write_event(struct live *l, uint64_t seq, str json)
     buf_release(&out);
 }
 
-static void on_send(void *ctx, const struct hub_message *m)
+static void live_on_send(void *ctx, const struct hub_message *m)
 {
     struct live *l = ctx;
 
-    write_event(l, hub_viewer_mark(l->viewer, m), hub_message_json(m));
+    live_write_event(l, hub_viewer_mark(l->viewer, m), hub_message_json(m));
 }
 
-static bool on_full(void *ctx)
+static bool live_on_full(void *ctx)
 {
     return server_full(((struct live *)ctx)->ex->x);
 }
 
-static size_t on_queued(void *ctx)
+static size_t live_on_queued(void *ctx)
 {
     return server_queued(((struct live *)ctx)->ex->x);
 }
@@ -73,20 +73,24 @@ static bool serve_live_stream_on_tick(void *ctx)
         live_stream_leave(l);
         return false;
     }
-    if (every_ms && quiet_ms >= every_ms && !on_full(l)) {
+    if (every_ms && quiet_ms >= every_ms && !live_on_full(l)) {
         server_write(l->ex->x, STR(": keep-alive\n\n"));
         l->sent_ns = loop_now_ns(l->worker->gl.loop);
     }
     return true;
 }
 
-static void on_flush(void *ctx)
+static void live_on_flush(void *ctx)
 {
     server_flush(((struct live *)ctx)->ex->x);
 }
 
-static const struct hub_viewer_ops ops = {
-    HUB_BY_STREAM, on_send, on_full, on_queued, on_flush, serve_live_stream_on_tick};
+static const struct hub_viewer_ops ops = {HUB_BY_STREAM,
+                                          live_on_send,
+                                          live_on_full,
+                                          live_on_queued,
+                                          live_on_flush,
+                                          serve_live_stream_on_tick};
 
 static void serve_live_stream_on_gone(struct exchange *ex)
 {
@@ -96,7 +100,7 @@ static void serve_live_stream_on_gone(struct exchange *ex)
 
 /* ---- the request ---- */
 
-static bool read_query(struct exchange *ex, struct asked *out)
+static bool live_read_query(struct exchange *ex, struct asked *out)
 {
     str query = server_request(ex->x)->query, name, value;
     struct ask_value v;
@@ -127,7 +131,7 @@ static bool read_query(struct exchange *ex, struct asked *out)
     return params_are(ex, "channel last_event_id");
 }
 
-static void read_asked(struct exchange *ex, struct asked *out)
+static void live_read_asked(struct exchange *ex, struct asked *out)
 {
     static const str all = STR_INIT("dashboard_updates");
     str last = http1_find(server_request(ex->x), STR("last-event-id"));
@@ -151,7 +155,7 @@ static void serve_live_stream_send_health(struct live *l)
     buf_add(&words, STR("\"channel\":\"system_health\","));
     live_health_words(l->worker->daemon, &words);
     live_words(l, "system_health", buf_str(&words), &out);
-    write_event(l, 0, buf_str(&out));
+    live_write_event(l, 0, buf_str(&out));
     buf_release(&words);
     buf_release(&out);
 }
@@ -173,7 +177,7 @@ static void serve_live_stream_begin(struct live *l, const struct asked *asked)
     server_write(ex->x, buf_str(&out));
     buf_reset(&out);
     live_words(l, "connection_established", STR("\"user_id\":\"\""), &out);
-    write_event(l, 0, buf_str(&out));
+    live_write_event(l, 0, buf_str(&out));
     buf_release(&out);
     for (size_t i = 0; i < asked->count; i++) {
         str channel = {asked->channels[i].text, asked->channels[i].size};
@@ -190,9 +194,9 @@ void live_stream_handle(struct exchange *ex)
     struct hub_scope scope;
     struct live *l;
 
-    if (!read_query(ex, asked) || !(l = live_new(ex, false)))
+    if (!live_read_query(ex, asked) || !(l = live_new(ex, false)))
         return;
-    read_asked(ex, asked);
+    live_read_asked(ex, asked);
     if (str_eq(server_request(ex->x)->method, STR("HEAD"))) {
         free(l);
         exchange_reply(ex, 200, STR("text/event-stream"), STR(""));

@@ -289,7 +289,7 @@ static bool serve_login_read(struct exchange *ex, uint8_t digest[SHA256_SIZE])
     return true;
 }
 
-static void send_cookie(struct exchange *ex, str value, int64_t seconds)
+static void login_send_cookie(struct exchange *ex, str value, int64_t seconds)
 {
     bool tls = ex->worker->daemon->tls_server != NULL;
 
@@ -333,7 +333,7 @@ void login_handle(struct exchange *ex)
         exchange_refuse_key(ex, "invalid_api_key", "the key is not known here");
         return;
     }
-    send_cookie(ex, login_make(ex->worker->daemon->login, digest, hex), LIFE_MS / 1000);
+    login_send_cookie(ex, login_make(ex->worker->daemon->login, digest, hex), LIFE_MS / 1000);
     login_reply_role(ex);
 }
 
@@ -341,6 +341,6 @@ void logout_handle(struct exchange *ex)
 {
     login_close(ex->worker->daemon->login,
                 cookie_value(http1_find(server_request(ex->x), STR("cookie"))));
-    send_cookie(ex, STR(""), 0);
+    login_send_cookie(ex, STR(""), 0);
     exchange_reply(ex, 200, STR("application/json"), STR("{\"ok\":true}"));
 }

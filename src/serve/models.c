@@ -65,7 +65,7 @@ static void serve_models_for_each(struct exchange *ex, struct json_out *o,
                 fn(o, c->providers[p].models[m].alias, c->providers[p].name);
 }
 
-static void openai_row(struct json_out *o, str model, str provider)
+static void models_openai_row(struct json_out *o, str model, str provider)
 {
     json_out_object(o);
     json_member_str(o, "id", model);
@@ -214,7 +214,7 @@ void models_handle(struct exchange *ex)
     else if (ex->wire->dialect == CHAT_ANTHROPIC)
         serve_models_list(ex, "data", false, anthropic_row);
     else
-        serve_models_list(ex, "data", true, openai_row);
+        serve_models_list(ex, "data", true, models_openai_row);
 }
 
 void ollama_tags_handle(struct exchange *ex)
@@ -280,7 +280,7 @@ void model_handle(struct exchange *ex)
     else
         serve_models_one(ex,
                          exchange_rest(ex),
-                         ex->wire->dialect == CHAT_ANTHROPIC ? anthropic_row : openai_row);
+                         ex->wire->dialect == CHAT_ANTHROPIC ? anthropic_row : models_openai_row);
 }
 
 void gemini_model_handle(struct exchange *ex)

@@ -73,7 +73,7 @@ static void page_add_security_headers(struct exchange *ex, str caching)
 }
 
 /* Suggested questions: the recordings of a demo, otherwise none. */
-static void send_questions(struct exchange *ex)
+static void page_send_questions(struct exchange *ex)
 {
     str questions = ex->worker->daemon->questions;
 
@@ -81,7 +81,7 @@ static void send_questions(struct exchange *ex)
     exchange_reply(ex, 200, STR("application/json"), questions.n ? questions : STR("[]"));
 }
 
-static void send_file(struct exchange *ex, const struct embed *file, str type, int status)
+static void page_send_file(struct exchange *ex, const struct embed *file, str type, int status)
 {
     str accepted = http1_find(server_request(ex->x), STR("accept-encoding"));
     str packed = {file->bytes, file->size};
@@ -122,7 +122,7 @@ static void page_send_named(struct exchange *ex, struct page_table table, str na
         str_find(http1_find(server_request(ex->x), STR("if-none-match")), tag) != STR_NONE)
         exchange_reply(ex, 304, serve_page_type_of(name), STR(""));
     else
-        send_file(ex, file, serve_page_type_of(name), status);
+        page_send_file(ex, file, serve_page_type_of(name), status);
 }
 
 static struct page_table page_dashboard(void)
@@ -133,7 +133,7 @@ static struct page_table page_dashboard(void)
 void page_file_handle(struct exchange *ex)
 {
     if (str_eq(ex->rest, STR("questions.json")))
-        send_questions(ex);
+        page_send_questions(ex);
     else
         page_send_named(ex, page_dashboard(), ex->rest, 200);
 }

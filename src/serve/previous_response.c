@@ -38,7 +38,7 @@ static bool previous_fail_too_large(struct exchange *ex)
 }
 
 /* Replaces the body by one with these changes; false after a reply. */
-static bool put_restart(struct exchange *ex, struct json_edits *edits)
+static bool exchange_put_restart(struct exchange *ex, struct json_edits *edits)
 {
     struct buf body;
     struct err e;
@@ -75,7 +75,7 @@ static str previous_is_named(struct exchange *ex, const struct json_node *item)
 }
 
 /* Replaces references by the items that they name. */
-static bool put_items(struct exchange *ex)
+static bool exchange_put_items(struct exchange *ex)
 {
     const struct json_node *input = json_find(&ex->doc, json_root(&ex->doc), STR("input"));
     struct json_edits edits;
@@ -94,7 +94,7 @@ static bool put_items(struct exchange *ex)
         if (size > ex->setup->config->body_max)
             return previous_fail_too_large(ex);
     }
-    return !size || put_restart(ex, &edits);
+    return !size || exchange_put_restart(ex, &edits);
 }
 
 /* Puts the previous items before the new ones. */
@@ -112,7 +112,7 @@ static bool previous_put_before(struct exchange *ex, struct buf *items)
     list = arena_join(server_arena(ex->x), STR("["), buf_str(items), STR("]"));
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     json_edit_set(&edits, json_root(&ex->doc), STR("input"), list);
-    ex->previous.whole = put_restart(ex, &edits);
+    ex->previous.whole = exchange_put_restart(ex, &edits);
     return ex->previous.whole;
 }
 
@@ -129,7 +129,7 @@ bool exchange_add_previous(struct exchange *ex)
         (struct exchange_previous){.items = STR(""), .id = STR(""), .read = ex->previous.read};
     if (ex->wire->dialect != CHAT_RESPONSES || root->kind != JSON_OBJECT)
         return true;
-    if (!put_items(ex))
+    if (!exchange_put_items(ex))
         return false;
     root = json_root(&ex->doc);
     (void)!json_bool(json_find(&ex->doc, root, STR("store")), &store);
@@ -153,7 +153,7 @@ bool exchange_add_previous(struct exchange *ex)
 }
 
 /* The whole response: the reply itself, or the content of a stream's last event. */
-static str last_response(struct exchange *ex)
+static str exchange_last_response(struct exchange *ex)
 {
     static const str ends[] = {STR_INIT("event: response.completed\ndata: "),
                                STR_INIT("event: response.incomplete\ndata: ")};
@@ -174,8 +174,8 @@ static str last_response(struct exchange *ex)
 }
 
 /* Each item can also be referenced by itself. */
-static void put_each(struct exchange *ex, const struct json *doc, const struct json_node *output,
-                     struct previous_response r)
+static void exchange_put_each(struct exchange *ex, const struct json *doc,
+                              const struct json_node *output, struct previous_response r)
 {
     assert(output->kind == JSON_ARRAY);
     r.previous = STR("");
@@ -187,7 +187,8 @@ static void put_each(struct exchange *ex, const struct json *doc, const struct j
     }
 }
 
-static void put_response(struct exchange *ex, const struct json *doc, struct previous_response r)
+static void exchange_put_response(struct exchange *ex, const struct json *doc,
+                                  struct previous_response r)
 {
     struct arena *a = server_arena(ex->x);
     const struct json_node *root = json_root(doc), *output;
@@ -202,7 +203,7 @@ static void put_response(struct exchange *ex, const struct json *doc, struct pre
     r.items = arena_join(
         a, ex->previous.items, ex->previous.items.n && said.n ? STR(",") : STR(""), said);
     previous_response_put(ex->worker->daemon->gateway.previous_responses, &r);
-    put_each(ex, doc, output, r);
+    exchange_put_each(ex, doc, output, r);
 }
 
 void exchange_keep_response(struct exchange *ex)
@@ -218,7 +219,7 @@ void exchange_keep_response(struct exchange *ex)
     if (ex->wire->dialect != CHAT_RESPONSES || !ex->previous.keep || call_relays(ex->call) ||
         (ex->previous.id.n && !ex->previous.whole))
         return;
-    if (json_open(&doc, last_response(ex), &e))
-        put_response(ex, &doc, r);
+    if (json_open(&doc, exchange_last_response(ex), &e))
+        exchange_put_response(ex, &doc, r);
     json_release(&doc);
 }

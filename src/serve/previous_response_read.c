@@ -24,7 +24,7 @@
 #define READ_SIZE_MAX ((size_t)32 << 20)
 
 /* The id of the call that produced a response, or "" if it is not one of ours. */
-static str call_of(str id)
+static str previous_call_of(str id)
 {
     str rest = str_starts(id, PREFIX) ? str_slice(id, PREFIX.n, id.n) : STR("");
 
@@ -108,11 +108,11 @@ static bool previous_read_one(struct history_job *j, str id, struct json_out *o,
     struct buf row;
     bool ok;
 
-    assert(call_of(id).n == ID_SIZE);
+    assert(previous_call_of(id).n == ID_SIZE);
     json_init(&doc);
     buf_init(&row, QUERY_OUT_MAX);
     arena_init(&scratch, QUERY_OUT_MAX);
-    ok = query_call(j->reader, &j->asker, call_of(id), &row, e) &&
+    ok = query_call(j->reader, &j->asker, previous_call_of(id), &row, e) &&
          json_parse(&doc, buf_str(&row), e) &&
          (previous_is_usable(j, &doc, &scratch) ||
           err_set(e, ERR_NOT_FOUND, "a request cannot continue from this response"));
@@ -163,7 +163,7 @@ static bool previous_read_chain(struct history_job *j, struct err *e)
     json_out_init(&o, &j->out);
     json_out_array(&o);
     for (size_t n = 0; id.n; n++) {
-        if (n == CHAIN_MAX || j->out.n > READ_SIZE_MAX || !call_of(id).n)
+        if (n == CHAIN_MAX || j->out.n > READ_SIZE_MAX || !previous_call_of(id).n)
             return err_set(e, ERR_NOT_FOUND, "the response before it is not recorded");
         if (!previous_read_one(j, id, &o, &id, e))
             return false;
@@ -177,7 +177,7 @@ static bool previous_read_all(struct history_job *j, struct err *e)
     bool ok;
 
     while (!(ok = previous_read_chain(j, e)) && e->code == ERR_NOT_FOUND &&
-           previous_may_arrive(j, call_of(j->id)))
+           previous_may_arrive(j, previous_call_of(j->id)))
         (void)usleep(ARRIVES_LOOK_US);
     return ok;
 }
@@ -226,7 +226,7 @@ bool exchange_read_previous(struct exchange *ex)
 {
     struct history_job *j;
 
-    if (ex->previous.read || !call_of(ex->previous.id).n || !ex->worker->daemon->work)
+    if (ex->previous.read || !previous_call_of(ex->previous.id).n || !ex->worker->daemon->work)
         return false;
     ex->previous.read = true;
     j = history_job_new(ex, previous_read_all);

@@ -30,7 +30,7 @@ struct values {
     str of[COUNT_OF(at_start)];
 };
 
-static void keep_value(void *ctx, const struct config_item *item)
+static void reload_keep_value(void *ctx, const struct config_item *item)
 {
     struct values *v = ctx;
 
@@ -54,8 +54,8 @@ static void reload_log_restart_needed(const struct daemon *d, const struct confi
 
     arena_init(&arena, 1 << 20);
     buf_init(&names, 1024);
-    config_each(old, keep_value, &was);
-    config_each(c, keep_value, &is);
+    config_each(old, reload_keep_value, &was);
+    config_each(c, reload_keep_value, &is);
     for (size_t i = 0; i < COUNT_OF(at_start); i++) {
         if (str_eq(was.of[i], is.of[i]) || (i == 0 && d->listen_flag))
             continue;

@@ -16,7 +16,7 @@
 /* Use of the job's fields here: id is the run, or the session of a list; name is the status, words
  * the application, page.limit and .page the page, body the request's body. */
 
-static struct agent_log *log_of(const struct history_job *j)
+static struct agent_log *serve_log_of(const struct history_job *j)
 {
     assert(j->worker->daemon->runs);
     return j->worker->daemon->runs;
@@ -39,18 +39,18 @@ static bool serve_runs_ask_list(struct history_job *j, struct err *e)
                              .count_max = (size_t)j->page.limit};
 
     assert(j->page.limit > 0 && j->page.page >= 0);
-    return run_json_list(log_of(j), &f, !j->asker.hide_reasoning, &j->out, e);
+    return run_json_list(serve_log_of(j), &f, !j->asker.hide_reasoning, &j->out, e);
 }
 
-static bool ask_one(struct history_job *j, struct err *e)
+static bool serve_ask_one(struct history_job *j, struct err *e)
 {
     struct run_asker who = {serve_runs_owner(j), !j->asker.hide_reasoning};
 
     assert(j->id.n > 0);
-    return run_json_one(log_of(j), j->id, &who, &j->out, e);
+    return run_json_one(serve_log_of(j), j->id, &who, &j->out, e);
 }
 
-static bool ask_replay(struct history_job *j, struct err *e)
+static bool serve_ask_replay(struct history_job *j, struct err *e)
 {
     struct agent_filter f = {
         .id = j->id, .status = STR(""), .app = STR(""), .key = serve_runs_owner(j), .count_max = 1};
@@ -59,11 +59,11 @@ static bool ask_replay(struct history_job *j, struct err *e)
     size_t n;
 
     assert(j->id.n > 0);
-    if (!agent_log_list(log_of(j), &f, &j->arena, &rows, &n, e))
+    if (!agent_log_list(serve_log_of(j), &f, &j->arena, &rows, &n, e))
         return false;
     if (!n)
         return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(j->id));
-    return run_json_replay(log_of(j), j->id, &who, &j->out, e);
+    return run_json_replay(serve_log_of(j), j->id, &who, &j->out, e);
 }
 
 /* ---- a decision ---- */
@@ -104,7 +104,7 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
 
 /* The application that owns the run, also as a part ("NAME.PART"), if it is open; or NULL. A caller
  * that gets an application calls apps_leave after its last use. */
-static const struct app *app_of(struct daemon *d, const struct agent_row *row, void **open)
+static const struct app *serve_app_of(struct daemon *d, const struct agent_row *row, void **open)
 {
     str name = str_slice(row->app, 0, str_find(row->app, STR(".")));
 
@@ -124,7 +124,7 @@ static const struct app *app_of(struct daemon *d, const struct agent_row *row, v
 static bool serve_runs_resume(struct daemon *d, const struct agent_row *row)
 {
     void *open;
-    const struct app *app = app_of(d, row, &open);
+    const struct app *app = serve_app_of(d, row, &open);
     struct err e;
     bool mine, ok;
 
@@ -138,7 +138,7 @@ static bool serve_runs_resume(struct daemon *d, const struct agent_row *row)
 }
 
 /* If a run consists of parts (RUN/...) and exactly one of them waits, that part is meant. */
-static bool part_waits(struct history_job *j, struct agent_row *row, struct err *e)
+static bool serve_part_waits(struct history_job *j, struct agent_row *row, struct err *e)
 {
     struct agent_filter f = {
         .id = STR(""), .status = STR("waiting"), .app = STR(""), .key = STR("")};
@@ -146,7 +146,7 @@ static bool part_waits(struct history_job *j, struct agent_row *row, struct err 
     struct agent_row *list;
     size_t n, found = 0;
 
-    if (!agent_log_list(log_of(j), &f, &j->arena, &list, &n, e))
+    if (!agent_log_list(serve_log_of(j), &f, &j->arena, &list, &n, e))
         return false;
     for (size_t i = 0; i < n; i++)
         if (str_starts(list[i].id, prefix) && found++ == 0)
@@ -172,7 +172,7 @@ static bool runs_root_goes_on(struct history_job *j, const struct agent_row *row
 
     if (slash == STR_NONE)
         return true;
-    if (!agent_log_run_get(log_of(j), str_slice(j->id, 0, slash), &j->arena, &root, e))
+    if (!agent_log_run_get(serve_log_of(j), str_slice(j->id, 0, slash), &j->arena, &root, e))
         return e->code == ERR_NOT_FOUND; /* applications may have parts without a root */
     return str_eq(root.status, STR("waiting")) || str_eq(root.status, STR("running")) ||
            row->created_us >= root.updated_us ||
@@ -189,15 +189,15 @@ static bool serve_runs_is_waiting(struct history_job *j, struct agent_row *row, 
     struct agent_effect f;
     struct err none;
 
-    if (!agent_log_run_get(log_of(j), j->id, &j->arena, row, e))
+    if (!agent_log_run_get(serve_log_of(j), j->id, &j->arena, row, e))
         return false;
     /* An answer to one of several questions wakes the run, which then waits for the other
      * answers. */
     if ((str_eq(row->status, STR("waiting")) && str_eq(row->reason, STR("client_tools"))) ||
         ((str_eq(row->status, STR("waiting")) || str_eq(row->status, STR("running"))) &&
-         agent_log_question(log_of(j), j->id, &j->arena, &f, &none)))
+         agent_log_question(serve_log_of(j), j->id, &j->arena, &f, &none)))
         return runs_root_goes_on(j, row, e);
-    return part_waits(j, row, e) && runs_root_goes_on(j, row, e);
+    return serve_part_waits(j, row, e) && runs_root_goes_on(j, row, e);
 }
 
 static bool serve_runs_put_answer(struct history_job *j, const struct word *w, struct err *e)
@@ -210,8 +210,8 @@ static bool serve_runs_put_answer(struct history_job *j, const struct word *w, s
                                .mask = s->mask,
                                .now_us = j->asker.now_us};
     bool fits = w->word != AGENT_CHANGE ||
-                agent_check_change(log_of(j), j->id, w->seq, w->arguments, e),
-         ok = fits && agent_answer(log_of(j), j->id, w->seq, &d, e);
+                agent_check_change(serve_log_of(j), j->id, w->seq, w->arguments, e),
+         ok = fits && agent_answer(serve_log_of(j), j->id, w->seq, &d, e);
 
     assert(w->seq >= 0);
     setup_release(s);
@@ -229,7 +229,7 @@ static void serve_runs_write(struct history_job *j, const char *name, const char
     buf_printf(&j->out, ",\"%s\":%s}", name, json);
 }
 
-static bool ask_answer(struct history_job *j, struct err *e)
+static bool serve_ask_answer(struct history_job *j, struct err *e)
 {
     struct agent_row row;
     struct json doc;
@@ -254,14 +254,14 @@ static bool ask_answer(struct history_job *j, struct err *e)
 static bool serve_runs_cancel_running(struct history_job *j, const struct agent_row *row)
 {
     void *open;
-    const struct app *app = app_of(j->worker->daemon, row, &open);
+    const struct app *app = serve_app_of(j->worker->daemon, row, &open);
     struct err e;
     bool mine = true, ok;
 
     if (!app)
         return false;
     ok = app->cancel && str_eq(row->status, STR("running")) && row->daemon.n &&
-         agent_log_hand(log_of(j), row->id, "cancel", &mine, &e) && !mine;
+         agent_log_hand(serve_log_of(j), row->id, "cancel", &mine, &e) && !mine;
     if (app->cancel && !ok)
         ok = app->cancel(open, row);
     apps_leave(j->worker->daemon);
@@ -269,7 +269,7 @@ static bool serve_runs_cancel_running(struct history_job *j, const struct agent_
 }
 
 /* Denies the pending call, so that only one of a decision and a cancel at the same time counts. */
-static bool ask_end(struct history_job *j, struct err *e)
+static bool serve_ask_end(struct history_job *j, struct err *e)
 {
     struct agent_effect f;
     struct agent_row row;
@@ -277,7 +277,7 @@ static bool ask_end(struct history_job *j, struct err *e)
     void *open;
 
     assert(j->id.n > 0);
-    if (!agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
+    if (!agent_log_run_get(serve_log_of(j), j->id, &j->arena, &row, e))
         return false;
     if (serve_runs_cancel_running(j, &row)) {
         serve_runs_write(j, "status", "\"cancelling\"");
@@ -285,7 +285,7 @@ static bool ask_end(struct history_job *j, struct err *e)
     }
     if (!serve_runs_is_waiting(j, &row, e))
         return false;
-    if (agent_log_question(log_of(j), j->id, &j->arena, &f, e)) {
+    if (agent_log_question(serve_log_of(j), j->id, &j->arena, &f, e)) {
         if (!serve_runs_put_answer(j, &(struct word){f.seq, AGENT_DENY, STR(""), STR("")}, e))
             return false;
     } else if (e->code != ERR_NOT_FOUND || !str_eq(row.reason, STR("client_tools"))) {
@@ -295,12 +295,12 @@ static bool ask_end(struct history_job *j, struct err *e)
     }
     row.status = row.reason = STR("cancelled");
     row.updated_us = j->asker.now_us;
-    if (!agent_log_run_put(log_of(j), &row, e) ||
-        !agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
+    if (!agent_log_run_put(serve_log_of(j), &row, e) ||
+        !agent_log_run_get(serve_log_of(j), j->id, &j->arena, &row, e))
         return false;
     if (!str_eq(row.status, STR("cancelled")))
         return err_set(e, ERR_CONFLICT, "the run does not wait any more: cancel it again");
-    app = app_of(j->worker->daemon, &row, &open);
+    app = serve_app_of(j->worker->daemon, &row, &open);
     if (app && app->ended)
         app->ended(open, &row);
     if (app)
@@ -316,10 +316,10 @@ static const struct view {
     history_ask *ask;
     bool operators; /* only */
 } views[] = {
-    {"GET", "", ask_one, false},
-    {"GET", "replay", ask_replay, false},
-    {"POST", "answer", ask_answer, true},
-    {"POST", "cancel", ask_end, true},
+    {"GET", "", serve_ask_one, false},
+    {"GET", "replay", serve_ask_replay, false},
+    {"POST", "answer", serve_ask_answer, true},
+    {"POST", "cancel", serve_ask_end, true},
 };
 
 static struct history_job *serve_runs_begin(struct exchange *ex, history_ask *ask)

@@ -34,7 +34,7 @@ static void log_out(void *ctx)
 
 /* ---- setting up ---- */
 
-static unsigned core_count(void)
+static unsigned serve_core_count(void)
 {
     cpu_set_t set;
 
@@ -94,7 +94,7 @@ static void worker_release(struct worker *w)
 }
 
 /* Without keys only this machine may connect, whatever the configuration says. */
-static str allowed_host(const struct config *c, str host)
+static str serve_allowed_host(const struct config *c, str host)
 {
     if (c->key_count || config_is_loopback(host))
         return host;
@@ -109,7 +109,7 @@ static bool serve_open_sockets(struct daemon *d, const struct serve_options *o, 
     str host = c->listen_host;
     unsigned port = c->listen_port;
 
-    d->worker_count = c->threads ? c->threads : core_count();
+    d->worker_count = c->threads ? c->threads : serve_core_count();
     if (d->worker_count > WORKERS_MAX)
         d->worker_count = WORKERS_MAX;
     if (!listen_inherit(l, e))
@@ -120,7 +120,7 @@ static bool serve_open_sockets(struct daemon *d, const struct serve_options *o, 
         return true;
     if (o->listen && !listen_parse(str_c(o->listen), &host, &port, e))
         return false;
-    host = allowed_host(c, host);
+    host = serve_allowed_host(c, host);
     for (unsigned left = o->port_tries;; left--, port++) {
         if (listen_open(l, host, port, d->worker_count, e))
             return true;
@@ -182,7 +182,7 @@ static void *serve_await_second_signal(void *arg)
     _exit(1);
 }
 
-static void wait_for_end(struct daemon *d, const struct serve_options *o, const sigset_t *set)
+static void serve_wait_for_end(struct daemon *d, const struct serve_options *o, const sigset_t *set)
 {
     uint64_t drain_ms;
     pthread_t hurry;
@@ -255,7 +255,7 @@ static bool serve_run_command(struct daemon *d, const struct serve_options *o, c
         (void)snprintf(url, sizeof url, "%s://%s", d->tls_server ? "https" : "http", l.address);
         if (o->on_ready)
             o->on_ready(o->ctx, str_c(url));
-        wait_for_end(d, o, set);
+        serve_wait_for_end(d, o, set);
     }
     daemon_release(d);
     drain_release(d);
@@ -264,7 +264,7 @@ static bool serve_run_command(struct daemon *d, const struct serve_options *o, c
 
 /* Otherwise the C library returns the heap of a thread to the system and requests it again, page by
  * page, as requests come and go. So a few megabytes may stay. */
-static void heap_settles(void)
+static void serve_heap_settles(void)
 {
     (void)mallopt(M_TRIM_THRESHOLD, 4 << 20);
     (void)mallopt(M_MMAP_THRESHOLD, 512 << 10);
@@ -283,7 +283,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     serve_block_signals(&set); /* before any other thread exists */
     limits_up();
     log_never_waits();
-    heap_settles();
+    serve_heap_settles();
     if (!(o->text.n ? config_parse(o->text, o->config, &c, e) : config_load(o->config, &c, e)) ||
         !setup_new(c, &s, e))
         return false;

@@ -88,7 +88,7 @@ void ready_handle(struct exchange *ex)
 }
 
 /* Gauges of keys with a spending limit. */
-static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
+static void status_key_gauges(struct exchange *ex, struct metrics_gauges *g)
 {
     const struct config *c = ex->setup->config;
     struct metrics_budget *keys = arena_zero(server_arena(ex->x), METRICS_SERIES_MAX, sizeof *keys);
@@ -142,7 +142,7 @@ void metrics_handle(struct exchange *ex)
     struct buf body;
 
     status_read_gauges(ex->worker->daemon, ex->setup->config, &g);
-    key_gauges(ex, &g);
+    status_key_gauges(ex, &g);
     buf_init(&body, (size_t)16 << 20);
     metrics_render(ex->worker->daemon->gateway.metrics, &g, open, &body);
     exchange_reply(ex,

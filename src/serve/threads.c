@@ -79,7 +79,7 @@ static bool serve_threads_write_one(struct history_job *j, const struct thread_t
     return ok;
 }
 
-static bool ask_tuple(struct history_job *j, struct err *e)
+static bool serve_ask_tuple(struct history_job *j, struct err *e)
 {
     struct thread_tuple at = {.thread = j->id, .ns = j->name, .id = j->words};
     struct json_out o;
@@ -91,7 +91,7 @@ static bool ask_tuple(struct history_job *j, struct err *e)
     return serve_threads_write_one(j, &at, thread_json_tuple, &o, e) && json_out_ok(&o, e);
 }
 
-static bool ask_state(struct history_job *j, struct err *e)
+static bool serve_ask_state(struct history_job *j, struct err *e)
 {
     struct thread_tuple at = {.thread = j->id, .ns = j->name, .id = j->words};
     struct json_out o;
@@ -102,8 +102,8 @@ static bool ask_state(struct history_job *j, struct err *e)
 }
 
 /* A thread that was deleted meanwhile is left out. */
-static bool write_list(struct history_job *j, const struct thread_tuple *list, size_t n,
-                       struct err *e)
+static bool serve_write_list(struct history_job *j, const struct thread_tuple *list, size_t n,
+                             struct err *e)
 {
     struct json_out o;
 
@@ -133,7 +133,7 @@ static bool serve_threads_ask_list(struct history_job *j, struct err *e)
     assert(j->page.limit > 0);
     serve_threads_room(&a, 0);
     ok = threads_list(serve_threads_get_store(j), &who, &f, &a, &list, e) &&
-         write_list(j, list.items, list.count, e);
+         serve_write_list(j, list.items, list.count, e);
     arena_release(&a);
     return ok;
 }
@@ -159,10 +159,10 @@ static bool serve_threads_put_writes(struct history_job *j, const struct json *d
            threads_put_writes(serve_threads_get_store(j), &who, &t, e);
 }
 
-static bool with_body(struct history_job *j,
-                      bool (*take)(struct history_job *, const struct json *, struct arena *,
-                                   struct err *),
-                      struct err *e)
+static bool serve_with_body(struct history_job *j,
+                            bool (*take)(struct history_job *, const struct json *, struct arena *,
+                                         struct err *),
+                            struct err *e)
 {
     struct json doc;
     struct arena a;
@@ -191,16 +191,16 @@ static bool threads_write_place(struct history_job *j, struct err *e)
     return json_out_ok(&o, e);
 }
 
-static bool ask_put(struct history_job *j, struct err *e)
+static bool serve_ask_put(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0 && j->words.n > 0);
-    return with_body(j, serve_threads_put, e) && threads_write_place(j, e);
+    return serve_with_body(j, serve_threads_put, e) && threads_write_place(j, e);
 }
 
-static bool ask_put_writes(struct history_job *j, struct err *e)
+static bool serve_ask_put_writes(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0 && j->words.n > 0);
-    return with_body(j, serve_threads_put_writes, e) && threads_write_place(j, e);
+    return serve_with_body(j, serve_threads_put_writes, e) && threads_write_place(j, e);
 }
 
 static bool serve_threads_update_state(struct history_job *j, const struct json *doc,
@@ -217,10 +217,10 @@ static bool serve_threads_update_state(struct history_job *j, const struct json 
     return true;
 }
 
-static bool ask_update(struct history_job *j, struct err *e)
+static bool serve_ask_update(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0);
-    return with_body(j, serve_threads_update_state, e) && threads_write_place(j, e);
+    return serve_with_body(j, serve_threads_update_state, e) && threads_write_place(j, e);
 }
 
 static bool serve_threads_prune(struct history_job *j, const struct json *doc, struct arena *a,
@@ -239,13 +239,13 @@ static bool serve_threads_prune(struct history_job *j, const struct json *doc, s
     return true;
 }
 
-static bool ask_prune(struct history_job *j, struct err *e)
+static bool serve_ask_prune(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0);
-    return with_body(j, serve_threads_prune, e);
+    return serve_with_body(j, serve_threads_prune, e);
 }
 
-static bool ask_delete(struct history_job *j, struct err *e)
+static bool serve_ask_delete(struct history_job *j, struct err *e)
 {
     struct thread_asker who = serve_threads_asker(j);
 
@@ -266,13 +266,13 @@ struct view {
 
 static const struct view views[] = {
     {"GET", {"checkpoints", NULL, NULL}, serve_threads_ask_list},
-    {"GET", {"checkpoints", "*", NULL}, ask_tuple},
-    {"PUT", {"checkpoints", "*", NULL}, ask_put},
-    {"PUT", {"checkpoints", "*", "writes"}, ask_put_writes},
-    {"GET", {"state", NULL, NULL}, ask_state},
-    {"POST", {"state", NULL, NULL}, ask_update},
-    {"POST", {"prune", NULL, NULL}, ask_prune},
-    {"DELETE", {NULL, NULL, NULL}, ask_delete},
+    {"GET", {"checkpoints", "*", NULL}, serve_ask_tuple},
+    {"PUT", {"checkpoints", "*", NULL}, serve_ask_put},
+    {"PUT", {"checkpoints", "*", "writes"}, serve_ask_put_writes},
+    {"GET", {"state", NULL, NULL}, serve_ask_state},
+    {"POST", {"state", NULL, NULL}, serve_ask_update},
+    {"POST", {"prune", NULL, NULL}, serve_ask_prune},
+    {"DELETE", {NULL, NULL, NULL}, serve_ask_delete},
 };
 
 /* Splits at slashes and decodes; false if there are too many parts, or one is not UTF-8. */
@@ -303,7 +303,7 @@ static bool view_fits(const struct view *v, const str *parts, size_t n)
     return true;
 }
 
-static bool has_param(const struct params *p, const char *name)
+static bool serve_has_param(const struct params *p, const char *name)
 {
     assert(p->n <= PARAMS_MAX);
     for (size_t i = 0; i < p->n; i++)
@@ -326,7 +326,7 @@ static void serve_threads_go(struct exchange *ex, struct history_job *j)
     str metadata;
 
     params_init(&p, ex, &j->arena);
-    j->what = has_param(&p, "ns");
+    j->what = serve_has_param(&p, "ns");
     j->name = params_text(&p, "ns");
     if (j->name.n > THREAD_ID_MAX)
         params_wrong(&p, "ns", "string", "must be at most %d bytes", THREAD_ID_MAX);
@@ -335,7 +335,7 @@ static void serve_threads_go(struct exchange *ex, struct history_job *j)
         j->page.limit = params_i64(&p, "limit", LIST_USUAL, 1, THREAD_LIST_MAX);
         metadata = params_text(&p, "metadata");
         buf_add(&j->body, metadata);
-    } else if (j->ask == ask_state) {
+    } else if (j->ask == serve_ask_state) {
         j->words = params_text(&p, "checkpoint_id");
     } else {
         buf_add(&j->body, server_body(ex->x));

@@ -206,7 +206,7 @@ void work_free(struct work *w)
     free(w);
 }
 
-static void on_loop(void *ctx)
+static void work_on_loop(void *ctx)
 {
     struct work_job *j = ctx;
 
@@ -222,7 +222,7 @@ bool work_post(struct work *w, struct loop *l, struct work_job *j)
     j->loop = l;
     j->next = NULL;
     j->reader = NULL;
-    loop_task_init(&j->task, on_loop, j);
+    loop_task_init(&j->task, work_on_loop, j);
     pthread_mutex_lock(&w->lock);
     room = w->waiting < WORK_QUEUE_MAX && !w->stop;
     if (room) {

@@ -7,7 +7,7 @@
 #define BLOCK 256  /* bytes looked through at a time when several first bytes are wanted */
 
 /* A marker looked for in these places begins with this byte. */
-static void index_add(struct split_index *x, uint8_t byte, unsigned places)
+static void split_find_index_add(struct split_index *x, uint8_t byte, unsigned places)
 {
     unsigned fresh = places & ~(unsigned)x->first[byte];
 
@@ -42,7 +42,7 @@ static unsigned split_index_add(struct split_index *x, const struct split_format
         const struct split_mark *m = &f->marks[i];
 
         assert(m->text.n > 0);
-        index_add(x, (uint8_t)m->text.p[0], m->in);
+        split_find_index_add(x, (uint8_t)m->text.p[0], m->in);
         split_index_add_second(x, m);
         if (m->gap)
             x->first[(uint8_t)m->text.p[0]] |= SPLIT_BYTE_GAP;
@@ -67,7 +67,7 @@ void split_index_build(struct split_index *x, const struct split_format *f,
     if (also)
         rules |= split_index_add(x, also);
     if (f->header) {
-        index_add(x, '<', SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS);
+        split_find_index_add(x, '<', SPLIT_OUT | SPLIT_WRAP | SPLIT_REASON | SPLIT_TOOLS);
         x->gaps |= SPLIT_GAP_START | SPLIT_GAP_AFTER;
     }
     x->any_gap = f->header || rules & SPLIT_NAMED;
@@ -81,7 +81,7 @@ void split_index_init(struct split_index *x, const struct split_format *f)
     split_index_build(x, f, f->also);
 }
 
-static bool in_name(char c)
+static bool split_in_name(char c)
 {
     return c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') ||
            ((c | 32) >= 'a' && (c | 32) <= 'z');
@@ -89,7 +89,7 @@ static bool in_name(char c)
 
 /* After "<think" there must be ">" or ":word>". Returns the whole length, 0 if it does not match,
  * or SIZE_MAX if the text is too short to decide. */
-static size_t with_suffix(str mark, str s)
+static size_t split_with_suffix(str mark, str s)
 {
     size_t at = mark.n;
 
@@ -104,7 +104,7 @@ static size_t with_suffix(str mark, str s)
             return SIZE_MAX;
         if (s.p[at] == '>')
             return n > 0 ? at + 1 : 0;
-        if (!in_name(s.p[at]))
+        if (!split_in_name(s.p[at]))
             return 0;
     }
     return 0;
@@ -141,7 +141,7 @@ static size_t split_tag_end(str s, size_t at, bool opens)
 
     while (at < s.n && split_is_space(s.p[at]))
         at++;
-    for (name = at; at < s.n && in_name(s.p[at]);)
+    for (name = at; at < s.n && split_in_name(s.p[at]);)
         at++;
     if (at > TAG_MAX)
         return 0;
@@ -192,7 +192,7 @@ size_t split_mark_size(const struct split_mark *m, str s)
         return split_tag_size(m->text, name, s);
 
     if (m->rules & SPLIT_NAMED)
-        while (name < s.n && name < NAME_MAX && in_name(s.p[name]))
+        while (name < s.n && name < NAME_MAX && split_in_name(s.p[name]))
             name++;
     s = str_slice(s, name, s.n);
     n = m->text.n < s.n ? m->text.n : s.n;
@@ -200,7 +200,7 @@ size_t split_mark_size(const struct split_mark *m, str s)
         return 0;
     if (n < m->text.n)
         return SIZE_MAX;
-    return m->rules & SPLIT_SUFFIX ? with_suffix(m->text, s) : name + n;
+    return m->rules & SPLIT_SUFFIX ? split_with_suffix(m->text, s) : name + n;
 }
 
 /* Nearly always it cannot, so this comes first. */
@@ -208,7 +208,7 @@ static bool split_find_may_begin(const struct split_mark *m, str s)
 {
     if (m->text.p[0] == s.p[0])
         return s.n < 2 || m->text.n < 2 || (m->text.p[1] | 32) == (s.p[1] | 32);
-    return (m->rules & SPLIT_NAMED) && in_name(s.p[0]);
+    return (m->rules & SPLIT_NAMED) && split_in_name(s.p[0]);
 }
 
 static bool split_find_may_be(const struct split *sp, const struct split_mark *m)
@@ -260,7 +260,7 @@ size_t split_blank_size(str s, size_t at)
 }
 
 /* The text ended inside a marker, after at least one whole token of it. */
-static bool is_cut(const struct split *sp, str s)
+static bool split_is_cut(const struct split *sp, str s)
 {
     return sp->format->cut_is_framing && memchr(s.p, '>', s.n);
 }
@@ -315,7 +315,7 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
     part |= split_find_among(sp, sp->format, s, gap, hit);
     if (part && win->more)
         return SPLIT_PART_MATCH;
-    if (part && is_cut(sp, s)) {
+    if (part && split_is_cut(sp, s)) {
         if (hit->size == 0)
             hit->mark = (struct split_mark){.eat = STR("")};
         hit->size = s.n;

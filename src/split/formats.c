@@ -424,7 +424,7 @@ const struct split_format *split_format_prompted(enum split_prompted reading)
     return &prompted[reading];
 }
 
-static bool marker_is_fit(const char *which, str marker, struct err *e)
+static bool split_marker_is_fit(const char *which, str marker, struct err *e)
 {
     if (marker.n == 0 || marker.n > SPLIT_MARK_MAX)
         return err_set(e,
@@ -444,7 +444,7 @@ bool split_pair_init(struct split_pair *pair, str open, str close, struct err *e
 {
     static const struct split_mark shape[SPLIT_PAIR_MARKS] = {TAG("<o>", "</o>", OWN)};
 
-    if (!marker_is_fit("opening", open, e) || !marker_is_fit("closing", close, e))
+    if (!split_marker_is_fit("opening", open, e) || !split_marker_is_fit("closing", close, e))
         return false;
     if (str_eq(open, close))
         return err_set(e, ERR_INPUT, "the opening and the closing marker are the same");

@@ -47,7 +47,7 @@ struct header {
 enum element { TOKEN, WORD, JUNK, CUT, DONE };
 
 /* The token at the front of s, or TOKEN_COUNT; *part if s is only the front of one. */
-static enum token token_at(str s, bool *part)
+static enum token split_token_at(str s, bool *part)
 {
     for (enum token t = 0; t < TOKEN_COUNT; t++) {
         if (str_starts(s, token_text[t]))
@@ -85,7 +85,7 @@ static bool split_header_is_letter(char c)
     return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
 
-static bool same_letters(const char *p, str lower)
+static bool split_same_letters(const char *p, str lower)
 {
     for (size_t i = 0; i < lower.n; i++)
         if ((p[i] | 32) != lower.p[i])
@@ -95,12 +95,12 @@ static bool same_letters(const char *p, str lower)
 
 /* The channel that a word names, and the end of the name. Content types may be attached to it and
  * junk may surround it; a hidden channel must stay hidden in spite of that. */
-static enum channel channel_of(str word, size_t *end)
+static enum channel split_channel_of(str word, size_t *end)
 {
     for (enum channel c = ANALYSIS; c <= FINAL; c++)
         for (size_t at = 0; at + channel_name[c].n <= word.n; at++)
             if ((at == 0 || !split_header_is_letter(word.p[at - 1])) &&
-                same_letters(word.p + at, channel_name[c])) {
+                split_same_letters(word.p + at, channel_name[c])) {
                 *end = at + channel_name[c].n;
                 return c;
             }
@@ -109,7 +109,7 @@ static enum channel channel_of(str word, size_t *end)
 }
 
 /* The word that fills the gap between two calls is a channel's name without its token. */
-static enum channel filler_of(str word)
+static enum channel split_filler_of(str word)
 {
     for (enum channel c = ANALYSIS; c <= FINAL; c++)
         if (str_starts(word, channel_name[c]))
@@ -131,7 +131,7 @@ static bool split_header_is_name(str word)
 
 /* Accepts a word if it has a meaning in its place. Returns how much of it certainly belongs to the
  * header, or SIZE_MAX if it has no meaning. */
-static size_t take_word(struct header *h, str word, bool muse)
+static size_t split_take_word(struct header *h, str word, bool muse)
 {
     bool first = h->words++ == 0;
     size_t end;
@@ -141,13 +141,13 @@ static size_t take_word(struct header *h, str word, bool muse)
         return word.n;
     }
     if (h->last == CHANNEL && first) {
-        h->channel = channel_of(word, &end);
+        h->channel = split_channel_of(word, &end);
         return end;
     }
     if (split_header_is_plain(word, h->last == START ? 0 : ROLES, PLAIN_WORDS))
         return word.n; /* a role, a content type */
-    if (h->last == START && !muse && filler_of(word)) {
-        h->channel = filler_of(word);
+    if (h->last == START && !muse && split_filler_of(word)) {
+        h->channel = split_filler_of(word);
         return word.n;
     }
     /* An author, which may be a tool; or another content type. */
@@ -156,7 +156,7 @@ static size_t take_word(struct header *h, str word, bool muse)
 }
 
 /* Whether a word is the front of one we know, but not all of it. */
-static bool is_front(str word)
+static bool split_is_front(str word)
 {
     for (size_t i = 0; i < PLAIN_WORDS; i++)
         if (word.n < plain_word[i].n && str_starts(plain_word[i], word))
@@ -170,13 +170,13 @@ static bool is_front(str word)
 /* Whether the front of a word that begins a header may still be one that does. */
 static bool split_header_may_begin(str word)
 {
-    return is_front(word) || split_header_is_plain(word, 0, PLAIN_WORDS) || filler_of(word) ||
-           str_starts(word, STR("to="));
+    return split_is_front(word) || split_header_is_plain(word, 0, PLAIN_WORDS) ||
+           split_filler_of(word) || str_starts(word, STR("to="));
 }
 
 /* A word ends at white space or at a token, and a recipient at its arguments; a bare "<" inside a
  * word makes it junk later. */
-static size_t word_size(str s)
+static size_t split_word_size(str s)
 {
     bool recipient = str_starts(s, STR("to="));
     size_t n = 0;
@@ -190,7 +190,7 @@ static size_t word_size(str s)
 static enum element split_header_next_token(struct header *h, str s, size_t *at)
 {
     bool part = false;
-    enum token t = token_at(s, &part);
+    enum token t = split_token_at(s, &part);
 
     if (t == TOKEN_COUNT)
         return part ? CUT : JUNK;
@@ -219,7 +219,7 @@ static enum element split_header_next(struct header *h, const struct split_at *i
         return h->doubt && !in->more ? JUNK : CUT;
     if (s.p[0] == '<')
         return split_header_next_token(h, s, at);
-    n = word_size(s);
+    n = split_word_size(s);
     if (n == 0) {
         *at += 1;
         return WORD;
@@ -229,9 +229,9 @@ static enum element split_header_next(struct header *h, const struct split_at *i
     last = n == s.n;
     if (last && in->more)
         return h->tokens > 0 || split_header_may_begin(s) ? CUT : JUNK; /* more may follow */
-    if (last && !h->doubt && is_front(s))
+    if (last && !h->doubt && split_is_front(s))
         return CUT;
-    sure = take_word(h, str_slice(s, 0, n), muse);
+    sure = split_take_word(h, str_slice(s, 0, n), muse);
     if (sure == SIZE_MAX)
         return JUNK;
     if (!h->doubt)
@@ -244,7 +244,7 @@ static enum element split_header_next(struct header *h, const struct split_at *i
 
 /* Whether the elements before an unknown one are enough for a header. In the middle of a message a
  * single token is more likely quoted than used. */
-static bool is_header(const struct header *h, const struct split_at *in)
+static bool split_is_header(const struct header *h, const struct split_at *in)
 {
     if (h->tokens == 0)
         return false;
@@ -252,7 +252,7 @@ static bool is_header(const struct header *h, const struct split_at *in)
 }
 
 /* The white space between a header and text that turned out not to be part of it. */
-static size_t white_at(str s)
+static size_t split_white_at(str s)
 {
     size_t n = 0;
 
@@ -262,8 +262,8 @@ static size_t white_at(str s)
 }
 
 /* Reads the elements into h. */
-static enum split_match read_header(struct header *h, const struct split_at *in, size_t *size,
-                                    bool muse)
+static enum split_match split_read_header(struct header *h, const struct split_at *in, size_t *size,
+                                          bool muse)
 {
     size_t at = 0;
 
@@ -276,10 +276,10 @@ static enum split_match read_header(struct header *h, const struct split_at *in,
             *size = at;
             return SPLIT_FULL_MATCH;
         case JUNK:
-            if (!is_header(h, in))
+            if (!split_is_header(h, in))
                 return SPLIT_NO_MATCH;
             h->bad = true;
-            *size = h->understood + white_at(str_slice(in->text, h->understood, at));
+            *size = h->understood + split_white_at(str_slice(in->text, h->understood, at));
             return SPLIT_FULL_MATCH;
         case CUT:
             if (in->more)
@@ -293,24 +293,24 @@ static enum split_match read_header(struct header *h, const struct split_at *in,
     }
 }
 
-static bool is_person(str recipient)
+static bool split_is_person(str recipient)
 {
     return recipient.n == 0 || str_eq(recipient, STR("assistant")) ||
            str_eq(recipient, STR("user")) || str_eq(recipient, STR("all"));
 }
 
-static uint8_t harmony_place(const struct header *h)
+static uint8_t split_harmony_place(const struct header *h)
 {
-    if (!is_person(h->recipient))
+    if (!split_is_person(h->recipient))
         return SPLIT_TOOLS;
     return h->channel == ANALYSIS ? SPLIT_REASON : SPLIT_WRAP;
 }
 
-static uint8_t muse_place(const struct header *h)
+static uint8_t split_muse_place(const struct header *h)
 {
     if (str_eq(h->recipient, STR("self")))
         return SPLIT_REASON;
-    return is_person(h->recipient) ? SPLIT_WRAP : SPLIT_TOOLS;
+    return split_is_person(h->recipient) ? SPLIT_WRAP : SPLIT_TOOLS;
 }
 
 /* Whether the text begins with the token, or may yet. */
@@ -327,13 +327,13 @@ static enum split_match split_header_match(const struct split_at *in, struct spl
 
     if (!in->between && !split_header_can_open(in, START) && !split_header_can_open(in, CHANNEL))
         return SPLIT_NO_MATCH;
-    found = read_header(&h, in, &hit->size, muse);
+    found = split_read_header(&h, in, &hit->size, muse);
     if (found != SPLIT_FULL_MATCH)
         return found;
     hit->mark = (struct split_mark){
         .eat = STR(""),
         .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE,
-        .to = muse ? muse_place(&h) : harmony_place(&h),
+        .to = muse ? split_muse_place(&h) : split_harmony_place(&h),
     };
     if (h.bad || h.channel == OTHER_CHANNEL)
         hit->mark.rules |= SPLIT_BAD;

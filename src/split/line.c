@@ -28,7 +28,7 @@ bool split_line_in_fence(const struct split_line *l)
 }
 
 /* A line that began with a run of fence characters has ended. */
-static void end_fence_line(struct split_line *l)
+static void split_end_fence_line(struct split_line *l)
 {
     assert(l->state == SPLIT_LINE_RUN || l->state == SPLIT_LINE_REST);
     if (l->run < FENCE_MIN) /* with nothing after it */
@@ -51,13 +51,13 @@ static void end_fence_line(struct split_line *l)
 static void split_line_end_line(struct split_line *l)
 {
     if (l->state == SPLIT_LINE_RUN || l->state == SPLIT_LINE_REST)
-        end_fence_line(l);
+        split_end_fence_line(l);
     l->state = SPLIT_LINE_START;
     l->spaces = 0;
     l->ticks_odd = false;
 }
 
-static void start_byte(struct split_line *l, char c)
+static void split_start_byte(struct split_line *l, char c)
 {
     assert(l->state == SPLIT_LINE_START && l->spaces <= INDENT_MAX);
     if (c == ' ' && l->spaces < INDENT_MAX) {
@@ -73,7 +73,7 @@ static void start_byte(struct split_line *l, char c)
     }
 }
 
-static void rest_byte(struct split_line *l, char c)
+static void split_rest_byte(struct split_line *l, char c)
 {
     if (c == '`')
         l->rest_tick = true;
@@ -81,7 +81,7 @@ static void rest_byte(struct split_line *l, char c)
         l->rest_blank = false;
 }
 
-static void run_byte(struct split_line *l, char c)
+static void split_run_byte(struct split_line *l, char c)
 {
     assert(l->run > 0 && (l->mark == '`' || l->mark == '~'));
     if (c == l->mark) {
@@ -90,7 +90,7 @@ static void run_byte(struct split_line *l, char c)
         l->state = SPLIT_LINE_TEXT;
     } else {
         l->state = SPLIT_LINE_REST;
-        rest_byte(l, c);
+        split_rest_byte(l, c);
     }
 }
 
@@ -111,7 +111,7 @@ static const char *split_line_end(const char *p, const char *end)
 
 /* From inside a line of text to the next position where the state can change: past its end, and
  * past the following lines as long as they are text from their first byte. */
-static size_t skip_text(struct split_line *l, str run, size_t at)
+static size_t split_skip_text(struct split_line *l, str run, size_t at)
 {
     const char *p = run.p + at, *end = run.p + run.n, *newline;
 
@@ -135,7 +135,7 @@ void split_line_feed(struct split_line *l, str run)
         char c = run.p[at];
 
         if (l->state == SPLIT_LINE_TEXT) {
-            at = skip_text(l, run, at);
+            at = split_skip_text(l, run, at);
             continue;
         }
         at++;
@@ -145,11 +145,11 @@ void split_line_feed(struct split_line *l, str run)
         }
         l->ticks_odd ^= l->count_ticks && c == '`';
         if (l->state == SPLIT_LINE_START)
-            start_byte(l, c);
+            split_start_byte(l, c);
         else if (l->state == SPLIT_LINE_RUN)
-            run_byte(l, c);
+            split_run_byte(l, c);
         else
-            rest_byte(l, c);
+            split_rest_byte(l, c);
     }
     assert(l->state != SPLIT_LINE_START || l->spaces <= INDENT_MAX);
 }

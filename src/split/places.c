@@ -47,7 +47,7 @@ void split_settle(struct split *sp)
     sp->since = sp->since_framing = 0;
 }
 
-static bool all_space(str run)
+static bool split_all_space(str run)
 {
     for (size_t i = 0; i < run.n; i++)
         if (!split_is_space(run.p[i]))
@@ -86,7 +86,7 @@ void split_checked(struct split *sp, str run, bool lines)
     split_emit(sp, split_place_kind(sp->place), run);
     sp->before = run.p[run.n - 1];
     if (sp->fresh && sp->place != SPLIT_REASON)
-        sp->fresh = all_space(run);
+        sp->fresh = split_all_space(run);
     if (lines || l->state != SPLIT_LINE_TEXT || sp->doubt)
         split_track_lines(sp, run);
 }
@@ -230,7 +230,7 @@ static void split_begin_doubt(struct split *sp, enum split_doubt doubt, bool mis
 }
 
 /* A closer of reasoning: inside the reasoning or, while the last closer is in doubt, after it. */
-static void close_reason(struct split *sp, const struct split_mark *m, str bytes)
+static void split_close_reason(struct split *sp, const struct split_mark *m, str bytes)
 {
     bool again = sp->place != SPLIT_REASON, mismatched;
     enum split_doubt doubt = SPLIT_DOUBT_NONE;
@@ -328,7 +328,7 @@ void split_take(struct split *sp, const struct split_hit *hit, str bytes)
         leave_for_block(sp);
         enter_wrap(sp, m);
     } else if (sp->place == SPLIT_REASON || (m->rules & SPLIT_AGAIN)) {
-        close_reason(sp, m, bytes);
+        split_close_reason(sp, m, bytes);
     } else {
         split_emit(sp, SPLIT_FRAMING, bytes);
         enter_out(sp, SPLIT_GAP_AFTER);

@@ -18,7 +18,7 @@
 #define SHORT_MAX 256
 #define SLICE_SIZE ((size_t)16 << 10)
 
-static bool is_quote(char c)
+static bool split_is_quote(char c)
 {
     return c == '`' || c == '"' || c == '\'';
 }
@@ -37,7 +37,7 @@ static bool split_step_pick(struct split *sp, const struct split_window *win)
     return true;
 }
 
-static bool step_eat(struct split *sp, struct split_window *win)
+static bool split_step_eat(struct split *sp, struct split_window *win)
 {
     str rest = str_slice(win->w, win->at, win->w.n);
     enum split_kind kind = SPLIT_FRAMING;
@@ -59,7 +59,7 @@ static bool step_eat(struct split *sp, struct split_window *win)
     return true;
 }
 
-static bool step_gap(struct split *sp, struct split_window *win)
+static bool split_step_gap(struct split *sp, struct split_window *win)
 {
     size_t to = win->at;
     struct split_hit hit;
@@ -119,7 +119,7 @@ static enum split_match split_allowed(struct split *sp, const struct split_windo
     if (rules & SPLIT_NOT_QUOTED) {
         size_t next = win->at + hit->token;
 
-        if (is_quote(sp->before)) {
+        if (split_is_quote(sp->before)) {
             if (next == win->w.n && win->more)
                 return SPLIT_PART_MATCH;
             if (next < win->w.n && win->w.p[next] == sp->before)
@@ -146,7 +146,7 @@ static enum split_match split_allowed(struct split *sp, const struct split_windo
     return SPLIT_FULL_MATCH;
 }
 
-static bool step_text(struct split *sp, struct split_window *win)
+static bool split_step_text(struct split *sp, struct split_window *win)
 {
     str w = win->w;
     struct split_hit hit;
@@ -195,11 +195,11 @@ static size_t split_scan_window(struct split *sp, str w, bool more)
         if (sp->picking)
             going = split_step_pick(sp, &win);
         else if (sp->eat.n > 0)
-            going = step_eat(sp, &win);
+            going = split_step_eat(sp, &win);
         else if (sp->gap)
-            going = step_gap(sp, &win);
+            going = split_step_gap(sp, &win);
         else
-            going = step_text(sp, &win);
+            going = split_step_text(sp, &win);
         assert(win.at <= w.n);
         sp->started |= win.at > 0;
     }
@@ -402,7 +402,7 @@ static str split_feed_held(struct split *sp, str piece)
     return piece;
 }
 
-static void feed_any(struct split *sp, str piece)
+static void split_feed_any(struct split *sp, str piece)
 {
     if (!sp->started && sp->held == 0)
         split_start(sp);
@@ -452,7 +452,7 @@ NOINLINE static void split_feed_slow(struct split *sp, str piece, unsigned all)
         return;
     }
     if (piece.n > SHORT_MAX || !split_feed_text(sp, piece, all))
-        feed_any(sp, piece);
+        split_feed_any(sp, piece);
     split_set_plain(sp);
 }
 

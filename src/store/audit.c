@@ -131,7 +131,7 @@ void audit_add_row(struct buf *out, const struct row_table *t, const void *row)
 static EVP_MD *blake2b;
 static pthread_once_t blake2b_once = PTHREAD_ONCE_INIT;
 
-static void blake2b_find(void)
+static void audit_blake2b_find(void)
 {
     blake2b = EVP_MD_fetch(NULL, "BLAKE2B-512", NULL);
 }
@@ -148,7 +148,7 @@ void audit_digest_call(str key, const struct audit_call *call, struct buf *bytes
         if (!row_fields[i].text)
             audit_add_field(bytes, &row_fields[i], call->row);
     audit_add_text(bytes, call->entry);
-    (void)pthread_once(&blake2b_once, blake2b_find);
+    (void)pthread_once(&blake2b_once, audit_blake2b_find);
     if (buf_full(bytes))
         base_die("a call is too long to be digested");
     if (call->tree)

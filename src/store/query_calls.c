@@ -93,7 +93,7 @@ static void query_calls_state_write(const struct db_value *state, bool reasoned,
         value_write(COLUMN_TEXT, state, false, o);
 }
 
-static void temperature_write(str request, struct json_out *o)
+static void call_temperature_write(str request, struct json_out *o)
 {
     struct json doc;
     struct err e;
@@ -118,7 +118,7 @@ void call_write(const struct query_asker *a, const struct db_value *v, const str
     query_calls_state_write(
         &v[STATE], v[HAS_REASONING].i != 0, v[CONTENT].type != DB_NULL && !a->hide_reasoning, o);
     absent_write(a, &v[ABSENT], o);
-    temperature_write(row->request, o);
+    call_temperature_write(row->request, o);
     json_out_key(o, STR("decision"));
     if (v[DECISION].type != DB_NULL && v[HAS_REASONING].i && a->hide_reasoning)
         json_out_str(o, decision_bare(v[DECISION].s));

@@ -45,7 +45,7 @@ void call_rows_select(struct sql *q, const struct call_rows *rows, const char *f
 }
 
 /* A session may have any number of calls, and the arena ends the process if it has no room. */
-static bool call_rows_fit(const struct arena *a, const struct db_value *v, size_t n)
+static bool columns_call_rows_fit(const struct arena *a, const struct db_value *v, size_t n)
 {
     size_t size = sizeof(struct call_row) + n * sizeof *v;
 
@@ -54,13 +54,13 @@ static bool call_rows_fit(const struct arena *a, const struct db_value *v, size_
     return arena_fits(a, 2 * size, 0);
 }
 
-static bool call_rows_keep(void *ctx, const struct db_value *v, size_t n)
+static bool columns_call_rows_keep(void *ctx, const struct db_value *v, size_t n)
 {
     struct call_rows_read *all = ctx;
     struct call_row *row;
 
     assert(n >= ROW_FIRST && n - ROW_FIRST <= QUERY_COLUMNS_MAX && !*all->last);
-    all->full = !call_rows_fit(&all->r->arena, v, n);
+    all->full = !columns_call_rows_fit(&all->r->arena, v, n);
     if (all->full)
         return false;
     row = arena_alloc(&all->r->arena, sizeof *row + (n - ROW_FIRST) * sizeof row->v[0]);
@@ -111,7 +111,7 @@ bool call_rows_query(struct reader *r, struct sql *q, const struct call_rows *ro
 
     all.last = &all.first;
     columns_find_texts(rows->columns, rows->count, texts);
-    if (!sql_query(r, q, (struct db_rows){call_rows_keep, &all}, e))
+    if (!sql_query(r, q, (struct db_rows){columns_call_rows_keep, &all}, e))
         return false;
     if (all.full)
         return err_set(e, ERR_LIMIT, "the answer has too many calls");

@@ -83,7 +83,7 @@ struct one {
     struct db_value sums[COUNT_OF(session_sums)];
 };
 
-static void one_sums_read(struct one *x, const struct db_value *v)
+static void query_one_sums_read(struct one *x, const struct db_value *v)
 {
     assert(strcmp(session_sums[3].name, "total_duration_ms") == 0);
     for (size_t i = 0; i < COUNT_OF(session_sums); i++)
@@ -94,7 +94,7 @@ static void one_sums_read(struct one *x, const struct db_value *v)
         x->sums[3] = db_null();
 }
 
-static bool one_on_row(void *ctx, const struct db_value *v, size_t n)
+static bool query_one_on_row(void *ctx, const struct db_value *v, size_t n)
 {
     struct one *x = ctx;
     const struct db_value *more = v + session_column_count;
@@ -108,12 +108,12 @@ static bool one_on_row(void *ctx, const struct db_value *v, size_t n)
         x->has_analysis = true;
         columns_write(more_columns + 1, 1, more + 1, false, x->o);
     }
-    one_sums_read(x, v);
+    query_one_sums_read(x, v);
     return false;
 }
 
 /* A session whose first call is still running: the fields that are known from that call. */
-static bool one_running(struct one *x, str id)
+static bool query_one_running(struct one *x, str id)
 {
     struct db_value v[SESSION_COLUMNS_MAX];
 
@@ -127,7 +127,7 @@ static bool one_running(struct one *x, str id)
         x->there = true;
         session_running_values(c, v);
         session_write(x->a, v, x->o);
-        one_sums_read(x, v);
+        query_one_sums_read(x, v);
         json_member_null(x->o, "alert_data");
         json_member_null(x->o, "session_metadata");
         return true;
@@ -135,7 +135,7 @@ static bool one_running(struct one *x, str id)
     return false;
 }
 
-static void one_summary_write(const struct one *x, const struct event_sums *s)
+static void query_one_summary_write(const struct one *x, const struct event_sums *s)
 {
     struct json_out *o = x->o;
 
@@ -152,7 +152,7 @@ static void one_summary_write(const struct one *x, const struct event_sums *s)
     json_out_end(o);
 }
 
-static bool one_read(struct reader *r, struct one *x, str id, struct err *e)
+static bool query_one_read(struct reader *r, struct one *x, str id, struct err *e)
 {
     struct sql q;
 
@@ -163,18 +163,18 @@ static bool one_read(struct reader *r, struct one *x, str id, struct err *e)
     sql_add(&q, " FROM alert_sessions s");
     sql_where(&q, "s.session_id =", db_text(id));
     sql_where_text(&q, "s.key_name =", x->a->key_name);
-    return sql_query(r, &q, (struct db_rows){one_on_row, x}, e) &&
-           (x->there || one_running(x, id) || query_not_found("session", id, e));
+    return sql_query(r, &q, (struct db_rows){query_one_on_row, x}, e) &&
+           (x->there || query_one_running(x, id) || query_not_found("session", id, e));
 }
 
-static bool one_answer(struct reader *r, const struct query_asker *a, str id, struct json_out *o,
-                       struct err *e)
+static bool query_one_answer(struct reader *r, const struct query_asker *a, str id,
+                             struct json_out *o, struct err *e)
 {
     struct one x = {.a = a, .o = o};
     struct event_sums sums;
     struct event *events;
 
-    if (!session_find(r, a, id, &id, e) || !one_read(r, &x, id, e) ||
+    if (!session_find(r, a, id, &id, e) || !query_one_read(r, &x, id, e) ||
         !events_read(r, a, id, &events, &sums, e))
         return false;
     if (!x.has_analysis)
@@ -183,7 +183,7 @@ static bool one_answer(struct reader *r, const struct query_asker *a, str id, st
     for (const struct event *ev = events; ev; ev = ev->next)
         json_out_raw(o, ev->json);
     json_out_end(o);
-    one_summary_write(&x, &sums);
+    query_one_summary_write(&x, &sums);
     return true;
 }
 
@@ -193,7 +193,7 @@ bool query_session(struct reader *r, const struct query_asker *a, str id, struct
     struct json_out o;
 
     return query_begin_object(r, out, &o, e) &&
-           query_end_object(r, one_answer(r, a, id, &o, e), &o, e);
+           query_end_object(r, query_one_answer(r, a, id, &o, e), &o, e);
 }
 
 /* ---- one call ---- */
@@ -206,8 +206,8 @@ struct call_out {
     bool whole;             /* all of a call; else its segments */
 };
 
-static void call_body_write(struct call_out *x, const char *name, str text,
-                            str (*redact)(str body, struct arena *a))
+static void query_call_body_write(struct call_out *x, const char *name, str text,
+                                  str (*redact)(str body, struct arena *a))
 {
     json_out_key(x->o, str_c(name));
     if (x->a->hide_reasoning)
@@ -218,15 +218,15 @@ static void call_body_write(struct call_out *x, const char *name, str text,
         value_write(COLUMN_JSON, &(struct db_value){DB_TEXT, .s = text}, false, x->o);
 }
 
-static bool call_on_row(void *ctx, struct db_value *v, const struct store_call *row)
+static bool query_call_on_row(void *ctx, struct db_value *v, const struct store_call *row)
 {
     struct call_out *x = ctx;
 
     assert(x->segments < SEGMENTS_MAX);
     if (x->whole) {
         call_write(x->a, v, row, x->o);
-        call_body_write(x, "request", row->request, x->a->redact);
-        call_body_write(x, "reply", row->reply, NULL);
+        query_call_body_write(x, "request", row->request, x->a->redact);
+        query_call_body_write(x, "reply", row->reply, NULL);
     }
     if (x->count++ == 0) {
         json_member_array(x->o, "segments");
@@ -236,9 +236,9 @@ static bool call_on_row(void *ctx, struct db_value *v, const struct store_call *
 }
 
 /* The calls with this id, or of this session. */
-static bool call_answer(struct call_out *x, const char *where, str id, struct err *e)
+static bool query_call_answer(struct call_out *x, const char *where, str id, struct err *e)
 {
-    const struct call_rows rows = {.on_call = call_on_row,
+    const struct call_rows rows = {.on_call = query_call_on_row,
                                    .ctx = x,
                                    .columns = call_columns,
                                    .count = call_column_count,
@@ -266,8 +266,8 @@ bool query_call(struct reader *r, const struct query_asker *a, str id, struct bu
 
     if (!query_begin_object(r, out, &o, e))
         return false;
-    ok =
-        call_answer(&x, "i.interaction_id =", id, e) && (x.count || query_not_found("call", id, e));
+    ok = query_call_answer(&x, "i.interaction_id =", id, e) &&
+         (x.count || query_not_found("call", id, e));
     return query_end_object(r, ok, &o, e);
 }
 
@@ -284,7 +284,7 @@ bool query_session_segments(struct reader *r, const struct query_asker *a, str i
         return false;
     json_member_str(&o, "session_id", id);
     ok = session_find(r, a, id, &id, e) && session_check(r, a, id, e) &&
-         call_answer(&x, "i.session_id =", id, e);
+         query_call_answer(&x, "i.session_id =", id, e);
     if (ok && !x.count)
         json_member_array(&o, "segments");
     return query_end_object(r, ok, &o, e);
@@ -300,7 +300,7 @@ bool query_call_segments(struct reader *r, const struct query_asker *a, str id, 
     if (!query_begin_object(r, out, &o, e))
         return false;
     json_member_str(&o, "interaction_id", id);
-    ok =
-        call_answer(&x, "i.interaction_id =", id, e) && (x.count || query_not_found("call", id, e));
+    ok = query_call_answer(&x, "i.interaction_id =", id, e) &&
+         (x.count || query_not_found("call", id, e));
     return query_end_object(r, ok, &o, e);
 }

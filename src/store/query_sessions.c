@@ -102,7 +102,7 @@ struct list {
     int64_t from_us; /* only sessions that began then or later; -1: all */
 };
 
-static bool list_find_sort(struct list *l, struct err *e)
+static bool session_list_find_sort(struct list *l, struct err *e)
 {
     str name = l->p->sort.n ? l->p->sort : STR("-started_at_us");
 
@@ -122,7 +122,7 @@ static bool list_find_sort(struct list *l, struct err *e)
 }
 
 /* Where the page before ended: the value that the list is sorted by, and the session's id. */
-static bool list_read_cursor(struct list *l, struct db_value *at, str *id, struct err *e)
+static bool session_list_read_cursor(struct list *l, struct db_value *at, str *id, struct err *e)
 {
     str value;
     char *end;
@@ -137,7 +137,7 @@ static bool list_read_cursor(struct list *l, struct db_value *at, str *id, struc
     return (value.n && !*end && !isnan(at->d)) || cursor_bad(e);
 }
 
-static void list_write_session(struct list *l, const struct db_value *v)
+static void session_list_write_session(struct list *l, const struct db_value *v)
 {
     int64_t us = l->a->now_us - v[STARTED].i;
 
@@ -148,7 +148,7 @@ static void list_write_session(struct list *l, const struct db_value *v)
     json_out_end(l->o);
 }
 
-static bool list_on_session(void *ctx, const struct db_value *v, size_t n)
+static bool session_list_on_session(void *ctx, const struct db_value *v, size_t n)
 {
     struct list *l = ctx;
     const struct db_value *key = &v[n - 1];
@@ -160,7 +160,7 @@ static bool list_on_session(void *ctx, const struct db_value *v, size_t n)
     }
     l->room--;
     l->count++;
-    list_write_session(l, v);
+    session_list_write_session(l, v);
     if (l->room == 0) {
         l->last_value = key->type == DB_REAL
                             ? arena_printf(&l->r->arena, "%.17g", key->d)
@@ -170,7 +170,7 @@ static bool list_on_session(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static void list_where_rows(struct list *l, struct sql *q)
+static void session_list_where_rows(struct list *l, struct sql *q)
 {
     session_where(l->r, q, l->a, l->f, &l->found);
     if (l->from_us >= 0)
@@ -179,14 +179,14 @@ static void list_where_rows(struct list *l, struct sql *q)
 
 /* When the first row of a page began; the rows of that time which belong to pages before it remain
  * as the offset. Both are found in an index alone: the rows of the pages before it are not read. */
-static bool list_find_page(struct list *l, int64_t *offset, int64_t *at_us, struct err *e)
+static bool session_list_find_page(struct list *l, int64_t *offset, int64_t *at_us, struct err *e)
 {
     int64_t before = 0;
     struct sql q;
 
     assert(l->sort == sorts && *offset > 0);
     sql_begin(&q, "SELECT s.started_at_us FROM alert_sessions s");
-    list_where_rows(l, &q);
+    session_list_where_rows(l, &q);
     sql_add(&q, l->down ? " ORDER BY s.started_at_us DESC" : " ORDER BY s.started_at_us");
     sql_limit(&q, 1, *offset);
     if (!sql_number(l->r, &q, at_us, e))
@@ -194,7 +194,7 @@ static bool list_find_page(struct list *l, int64_t *offset, int64_t *at_us, stru
     if (*at_us <= 0)
         return true;
     sql_begin(&q, "SELECT count(*) FROM alert_sessions s");
-    list_where_rows(l, &q);
+    session_list_where_rows(l, &q);
     sql_where(&q, l->down ? "s.started_at_us >" : "s.started_at_us <", db_int(*at_us));
     if (!sql_number(l->r, &q, &before, e))
         return false;
@@ -203,7 +203,7 @@ static bool list_find_page(struct list *l, int64_t *offset, int64_t *at_us, stru
     return true;
 }
 
-static bool list_write_rows(struct list *l, int64_t offset, struct err *e)
+static bool session_list_write_rows(struct list *l, int64_t offset, struct err *e)
 {
     struct db_value at = db_null();
     int64_t at_us = 0;
@@ -212,15 +212,15 @@ static bool list_write_rows(struct list *l, int64_t offset, struct err *e)
 
     if (l->p->cursor.n)
         offset = 0;
-    if ((l->p->cursor.n && !list_read_cursor(l, &at, &id, e)) ||
-        (offset > 0 && l->sort == sorts && !list_find_page(l, &offset, &at_us, e)))
+    if ((l->p->cursor.n && !session_list_read_cursor(l, &at, &id, e)) ||
+        (offset > 0 && l->sort == sorts && !session_list_find_page(l, &offset, &at_us, e)))
         return false;
     sql_begin(&q, "SELECT ");
     sql_columns(&q, session_columns, session_column_count);
     sql_add(&q, ", ");
     sql_add(&q, l->sort->sql);
     sql_add(&q, " FROM alert_sessions s");
-    list_where_rows(l, &q);
+    session_list_where_rows(l, &q);
     if (at_us > 0)
         sql_where(&q, l->down ? "s.started_at_us <=" : "s.started_at_us >=", db_int(at_us));
     if (l->p->cursor.n)
@@ -234,16 +234,16 @@ static bool list_write_rows(struct list *l, int64_t offset, struct err *e)
     sql_add(&q, l->sort->sql);
     sql_add(&q, l->down ? " DESC, s.session_id DESC" : ", s.session_id");
     sql_limit(&q, l->room + 1, offset);
-    return sql_query(l->r, &q, (struct db_rows){list_on_session, l}, e);
+    return sql_query(l->r, &q, (struct db_rows){session_list_on_session, l}, e);
 }
 
 /* Up to COUNT_MAX beyond the page; what follows is not counted. */
-static bool list_count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
+static bool session_list_count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
 {
     struct sql q;
 
     sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
-    list_where_rows(l, &q);
+    session_list_where_rows(l, &q);
     sql_limit(&q, max, 0);
     sql_add(&q, ") AS counted");
     return sql_number(l->r, &q, out, e);
@@ -256,7 +256,7 @@ struct unseen {
     size_t n;
 };
 
-static bool list_on_seen(void *ctx, const struct db_value *v, size_t n)
+static bool session_list_on_seen(void *ctx, const struct db_value *v, size_t n)
 {
     struct unseen *u = ctx;
 
@@ -268,7 +268,7 @@ static bool list_on_seen(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool list_wants(const struct list *l, const struct query_running *c)
+static bool session_list_wants(const struct list *l, const struct query_running *c)
 {
     const struct query_filter *f = l->f;
 
@@ -285,7 +285,8 @@ static bool list_wants(const struct list *l, const struct query_running *c)
 }
 
 /* Those that the tables do not have, or not with the status. */
-static bool list_find_unseen(struct list *l, const char *status, struct unseen *u, struct err *e)
+static bool session_list_find_unseen(struct list *l, const char *status, struct unseen *u,
+                                     struct err *e)
 {
     str ids[QUERY_RUNNING_MAX];
     struct sql q;
@@ -297,7 +298,7 @@ static bool list_find_unseen(struct list *l, const char *status, struct unseen *
         for (size_t j = 0; j < u->n; j++)
             twice |= str_eq(u->at[j]->session_id, l->a->running[i].session_id) &&
                      str_eq(u->at[j]->key_name, l->a->running[i].key_name);
-        if (!twice && list_wants(l, &l->a->running[i]))
+        if (!twice && session_list_wants(l, &l->a->running[i]))
             u->at[u->n++] = &l->a->running[i];
     }
     assert(u->n <= QUERY_RUNNING_MAX);
@@ -311,7 +312,7 @@ static bool list_find_unseen(struct list *l, const char *status, struct unseen *
     sql_add(&q, " UNION ALL SELECT s.named, s.key_name FROM alert_sessions s WHERE ");
     sql_in(&q, "s.named", ids, u->n);
     sql_add(&q, status);
-    return sql_query(l->r, &q, (struct db_rows){list_on_seen, u}, e);
+    return sql_query(l->r, &q, (struct db_rows){session_list_on_seen, u}, e);
 }
 
 void session_running_values(const struct query_running *c, struct db_value *out)
@@ -338,17 +339,17 @@ void session_running_values(const struct query_running *c, struct db_value *out)
     memcpy(out, v, sizeof v);
 }
 
-static void list_write_running(struct list *l, const struct query_running *c)
+static void session_list_write_running(struct list *l, const struct query_running *c)
 {
     struct db_value v[COUNT_OF(session_columns)];
 
     session_running_values(c, v);
-    list_write_session(l, v);
+    session_list_write_session(l, v);
 }
 
 /* ---- the answer ---- */
 
-static void list_write_pagination(const struct list *l, int64_t total, bool exact)
+static void session_list_write_pagination(const struct list *l, int64_t total, bool exact)
 {
     struct json_out *o = l->o;
 
@@ -367,8 +368,8 @@ static void list_write_pagination(const struct list *l, int64_t total, bool exac
     json_out_end(o);
 }
 
-static void list_write_filters(const struct query_filter *f, const struct query_page *p,
-                               struct json_out *o)
+static void session_list_write_filters(const struct query_filter *f, const struct query_page *p,
+                                       struct json_out *o)
 {
     const struct {
         const char *name;
@@ -401,7 +402,7 @@ static void list_write_filters(const struct query_filter *f, const struct query_
 }
 
 /* The sessions that a list looks at, where no index gives those that are wanted in their order. */
-static bool list_look_bound(struct list *l, struct err *e)
+static bool session_list_look_bound(struct list *l, struct err *e)
 {
     const struct query_filter *f = l->f;
     bool scans =
@@ -414,15 +415,15 @@ static bool list_look_bound(struct list *l, struct err *e)
            session_bound(l->r, l->a, f->end_us, max, &l->from_us, e);
 }
 
-static bool list_answer(struct list *l, struct err *e)
+static bool session_list_answer(struct list *l, struct err *e)
 {
     const struct query_page *p = l->p;
     struct json_out *o = l->o;
     int64_t total, offset, max = p->page * p->limit + COUNT_MAX;
     struct unseen u;
 
-    if (!list_find_sort(l, e) || !list_find_unseen(l, "", &u, e) ||
-        !session_look(l->r, l->a, l->f, false, &l->found, e) || !list_look_bound(l, e))
+    if (!session_list_find_sort(l, e) || !session_list_find_unseen(l, "", &u, e) ||
+        !session_look(l->r, l->a, l->f, false, &l->found, e) || !session_list_look_bound(l, e))
         return false;
     if (l->from_us > l->found.back_to_us)
         l->found.back_to_us = l->from_us;
@@ -430,16 +431,16 @@ static bool list_answer(struct list *l, struct err *e)
         u.n = (size_t)p->limit;
     json_member_array(o, "sessions");
     for (size_t i = 0; i < u.n && p->page == 1 && p->cursor.n == 0; i++, l->room--)
-        list_write_running(l, u.at[i]);
+        session_list_write_running(l, u.at[i]);
     offset = (p->page - 1) * p->limit - (int64_t)u.n;
-    if (!list_write_rows(l, p->page > 1 ? offset : 0, e))
+    if (!session_list_write_rows(l, p->page > 1 ? offset : 0, e))
         return false;
     json_out_end(o);
     total = l->count; /* all of them, unless there are others */
-    if ((l->more || p->page > 1 || p->cursor.n) && !list_count_rows(l, max, &total, e))
+    if ((l->more || p->page > 1 || p->cursor.n) && !session_list_count_rows(l, max, &total, e))
         return false;
-    list_write_pagination(l, total + (int64_t)u.n, total < max);
-    list_write_filters(l->f, p, o);
+    session_list_write_pagination(l, total + (int64_t)u.n, total < max);
+    session_list_write_filters(l->f, p, o);
     find_write_bound(l->found.back_to_us, o);
     return absent_write_search(l->r,
                                l->a,
@@ -457,34 +458,35 @@ bool query_sessions(struct reader *r, const struct query_asker *a, const struct 
 
     assert(p->limit > 0 && p->page > 0);
     l.last_id = l.last_value = STR("");
-    return query_begin_object(r, out, &o, e) && query_end_object(r, list_answer(&l, e), &o, e);
+    return query_begin_object(r, out, &o, e) &&
+           query_end_object(r, session_list_answer(&l, e), &o, e);
 }
 
 /* ---- active sessions ---- */
 
-static bool list_on_active(void *ctx, const struct db_value *v, size_t n)
+static bool session_list_on_active(void *ctx, const struct db_value *v, size_t n)
 {
     assert(n == session_column_count);
-    list_write_session(ctx, v);
+    session_list_write_session(ctx, v);
     return true;
 }
 
-static bool list_active(struct list *l, struct err *e)
+static bool session_list_active(struct list *l, struct err *e)
 {
     struct unseen u;
     struct sql q;
     bool ok;
 
-    if (!list_find_unseen(l, "", &u, e))
+    if (!session_list_find_unseen(l, "", &u, e))
         return false;
     json_out_array(l->o);
     for (size_t i = 0; i < u.n; i++)
-        list_write_running(l, u.at[i]);
+        session_list_write_running(l, u.at[i]);
     sql_select(&q, session_columns, session_column_count, "alert_sessions s");
     session_where(l->r, &q, l->a, l->f, &l->found);
     sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
     sql_limit(&q, QUERY_LIMIT_MAX, 0);
-    ok = sql_query(l->r, &q, (struct db_rows){list_on_active, l}, e);
+    ok = sql_query(l->r, &q, (struct db_rows){session_list_on_active, l}, e);
     json_out_end(l->o);
     return ok;
 }
@@ -499,7 +501,7 @@ bool query_active(struct reader *r, const struct query_asker *a, struct buf *out
     f.status[1] = STR("pending");
     f.status_count = 2;
     json_out_init(&o, out);
-    return query_begin(r, e) && query_end(r, list_active(&l, e), out, e);
+    return query_begin(r, e) && query_end(r, session_list_active(&l, e), out, e);
 }
 
 bool session_running_unseen(struct reader *r, const struct query_asker *a, int64_t *out,
@@ -508,7 +510,7 @@ bool session_running_unseen(struct reader *r, const struct query_asker *a, int64
     struct list l = {.r = r, .a = a, .f = &query_filter_none};
     struct unseen u;
 
-    if (!list_find_unseen(&l, " AND s.status = 'in_progress'", &u, e))
+    if (!session_list_find_unseen(&l, " AND s.status = 'in_progress'", &u, e))
         return false;
     *out = (int64_t)u.n;
     return true;

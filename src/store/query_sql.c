@@ -229,7 +229,7 @@ void sql_columns(struct sql *q, const struct column *c, size_t n)
     }
 }
 
-static void value_write_json(str text, struct json_out *o)
+static void sql_value_write_json(str text, struct json_out *o)
 {
     struct json doc;
     struct err e;
@@ -253,7 +253,7 @@ void value_write(enum column_type type, const struct db_value *v, bool hide, str
     } else if (v->type == DB_REAL) {
         json_out_double(o, v->d);
     } else if (type == COLUMN_JSON) {
-        value_write_json(v->s, o);
+        sql_value_write_json(v->s, o);
     } else {
         json_out_str(o, v->s);
     }

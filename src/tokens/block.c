@@ -35,7 +35,7 @@
 #define PART_MIN 16 /* bytes that justify a separate block */
 
 /* A piece that no block tells of; 0 if its end is not decided. */
-static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
+static size_t tokens_count_one(struct tokens_work *w, const uint8_t *p, size_t n)
 {
     size_t size = w->vocab->split(p, n, w->over);
 
@@ -50,7 +50,7 @@ static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
 /* Each instruction set has its own instance of the functions that are called for each block. */
 #define IN_EACH static inline __attribute__((always_inline))
 
-static inline size_t last_bit(uint64_t set)
+static inline size_t tokens_last_bit(uint64_t set)
 {
     return 63 - (size_t)__builtin_clzll(set);
 }
@@ -299,7 +299,7 @@ IN_EACH uint64_t fill_up(uint64_t from, uint64_t set)
 }
 
 /* The same for all that lead to it. */
-static uint64_t fill_down(uint64_t from, uint64_t set)
+static uint64_t tokens_fill_down(uint64_t from, uint64_t set)
 {
     for (int by = 1; by < TOKENS_BLOCK; by *= 2) {
         from |= from >> by & set;
@@ -374,7 +374,7 @@ IN_EACH uint64_t tokens_block_find_begins(struct sets *s, const uint8_t *p, bool
     white = s->blank | s->line;
     last = s->blank;
     if (s->blank & s->line >> 1)
-        last &= ~fill_down(s->blank & s->line >> 1, s->blank);
+        last &= ~tokens_fill_down(s->blank & s->line >> 1, s->blank);
     all |= (white & ~(white << 1)) | (last & ~(last << 1)) | (last & ~(last >> 1));
 
     for (uint64_t three = s->digit & ~(s->digit << 1); three;
@@ -453,21 +453,21 @@ IN_EACH size_t count_by(struct tokens_work *w, const uint8_t *p, size_t n, sets_
 
         if (ends) {
             w->count += words(w, p + at, n - at, ends);
-            size = last_bit(ends);
+            size = tokens_last_bit(ends);
         } else {
-            size = count_one(w, p + at, n - at);
+            size = tokens_count_one(w, p + at, n - at);
         }
         at += size;
     }
     return at;
 }
 
-static uint64_t ends_16(const uint8_t *p, size_t n, bool cased)
+static uint64_t tokens_ends_16(const uint8_t *p, size_t n, bool cased)
 {
     return ends_by(p, n, cased, sets_of_16);
 }
 
-static size_t count_16(struct tokens_work *w, const uint8_t *p, size_t n)
+static size_t tokens_count_16(struct tokens_work *w, const uint8_t *p, size_t n)
 {
     return count_by(w, p, n, sets_of_16, words_16);
 }
@@ -488,12 +488,12 @@ SIMD_AVX2 static size_t count_32(struct tokens_work *w, const uint8_t *p, size_t
 
 #endif
 
-static size_t count_plain(struct tokens_work *w, const uint8_t *p, size_t n)
+static size_t tokens_count_plain(struct tokens_work *w, const uint8_t *p, size_t n)
 {
     size_t at = 0, size = 1;
 
     for (; at < n && size > 0; at += size)
-        size = count_one(w, p + at, n - at);
+        size = tokens_count_one(w, p + at, n - at);
     return at;
 }
 
@@ -505,7 +505,7 @@ uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased, enum simd_level lev
 #endif
 #if SIMD_HAS_16
     if (level >= SIMD_16)
-        return ends_16(p, n, cased);
+        return tokens_ends_16(p, n, cased);
 #endif
     (void)p, (void)n, (void)cased, (void)level;
     return 0;
@@ -514,15 +514,15 @@ uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased, enum simd_level lev
 size_t tokens_work(struct tokens_work *w, const uint8_t *p, size_t n, enum simd_level level)
 {
     if (n < PART_MIN)
-        return count_plain(w, p, n);
+        return tokens_count_plain(w, p, n);
 #if SIMD_HAS_32
     if (level >= SIMD_32)
         return count_32(w, p, n);
 #endif
 #if SIMD_HAS_16
     if (level >= SIMD_16)
-        return count_16(w, p, n);
+        return tokens_count_16(w, p, n);
 #endif
     (void)level;
-    return count_plain(w, p, n);
+    return tokens_count_plain(w, p, n);
 }

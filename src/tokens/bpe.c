@@ -41,7 +41,8 @@ _Static_assert(TOKENS_WINDOW_MAX > TOKENS_SIZE_MAX && TOKENS_WINDOW_MAX <= UINT1
 
 /* Up to eight bytes are compared as the number they make; the table has room after its last
  * token. */
-static inline bool same_bytes(const uint8_t *token, const uint8_t *p, size_t n, uint64_t word)
+static inline bool tokens_same_bytes(const uint8_t *token, const uint8_t *p, size_t n,
+                                     uint64_t word)
 {
     if (n <= 8)
         return tokens_word(token, n, 8) == word;
@@ -53,8 +54,8 @@ static inline bool same_bytes(const uint8_t *token, const uint8_t *p, size_t n, 
 
 /* The token of these bytes if it is in `words`, or NEVER. `word` is the result of tokens_word for a
  * short text. */
-static inline uint32_t words_find(const struct tokens_table *t, const uint8_t *p, size_t n,
-                                  uint64_t word, uint64_t hash)
+static inline uint32_t tokens_words_find(const struct tokens_table *t, const uint8_t *p, size_t n,
+                                         uint64_t word, uint64_t hash)
 {
     uint32_t mark = tokens_slot(hash, 0);
 
@@ -67,7 +68,7 @@ static inline uint32_t words_find(const struct tokens_table *t, const uint8_t *p
             uint64_t info = t->info[slot & TOKENS_NONE];
             const uint8_t *token = t->bytes + tokens_info_at(info);
 
-            if (tokens_info_size(info) == n && same_bytes(token, p, n, word))
+            if (tokens_info_size(info) == n && tokens_same_bytes(token, p, n, word))
                 return slot & TOKENS_NONE;
         }
     }
@@ -78,53 +79,56 @@ static inline bool tokens_bpe_can_contain(const struct tokens_table *t, uint64_t
     return !(~t->maybe[tokens_maybe_at(hash, t->bits)] & tokens_maybe_bits(hash));
 }
 
-static inline uint32_t long_find(const struct tokens_table *t, const uint8_t *p, size_t n)
+static inline uint32_t tokens_long_find(const struct tokens_table *t, const uint8_t *p, size_t n)
 {
     uint64_t hash;
 
     if (n > TOKENS_SIZE_MAX)
         return NEVER;
     hash = tokens_hash_long(p, n);
-    return tokens_bpe_can_contain(t, hash) ? words_find(t, p, n, 0, hash) : NEVER;
+    return tokens_bpe_can_contain(t, hash) ? tokens_words_find(t, p, n, 0, hash) : NEVER;
 }
 
 /* The token of n bytes, at most 8, that are this number, or NEVER. */
-static inline uint32_t short_find(const struct tokens_table *t, const uint8_t *p, size_t n,
-                                  uint64_t word)
+static inline uint32_t tokens_short_find(const struct tokens_table *t, const uint8_t *p, size_t n,
+                                         uint64_t word)
 {
     uint64_t hash = tokens_hash_short(word);
     const struct tokens_bucket *b = tokens_bucket_of(t, word);
 
     if (!tokens_bpe_can_contain(t, hash))
         return NEVER;
-    return tokens_bucket_has(b, word) ? tokens_bucket_id(b, word) : words_find(t, p, n, word, hash);
+    return tokens_bucket_has(b, word) ? tokens_bucket_id(b, word)
+                                      : tokens_words_find(t, p, n, word, hash);
 }
 
 /* The token of the bytes from `from` to `to` of a piece, or NEVER. */
-static inline uint32_t part_find(const struct tokens_table *t, const struct tokens_piece *x,
-                                 size_t from, size_t to)
+static inline uint32_t tokens_part_find(const struct tokens_table *t, const struct tokens_piece *x,
+                                        size_t from, size_t to)
 {
     const uint8_t *p = x->p + from;
     size_t n = to - from;
 
-    return n > 8 ? long_find(t, p, n) : short_find(t, p, n, tokens_word(p, n, x->room - from));
+    return n > 8 ? tokens_long_find(t, p, n)
+                 : tokens_short_find(t, p, n, tokens_word(p, n, x->room - from));
 }
 
 /* The token of n bytes that end at `end`, or NEVER; `before` bytes may be read there. */
-static inline uint32_t end_find(const struct tokens_table *t, const uint8_t *end, size_t n,
-                                size_t before)
+static inline uint32_t tokens_end_find(const struct tokens_table *t, const uint8_t *end, size_t n,
+                                       size_t before)
 {
     const uint8_t *p = end - n;
 
     if (n > 8)
-        return long_find(t, p, n);
+        return tokens_long_find(t, p, n);
     if (before < 8)
-        return short_find(t, p, n, tokens_word(p, n, n));
-    return short_find(t, p, n, tokens_load8(end - 8) >> (64 - 8 * n) | (0xF8 + (uint64_t)n) << 56);
+        return tokens_short_find(t, p, n, tokens_word(p, n, n));
+    return tokens_short_find(
+        t, p, n, tokens_load8(end - 8) >> (64 - 8 * n) | (0xF8 + (uint64_t)n) << 56);
 }
 
 /* A rank and the place of the pair in one number: the least of all is the pair to merge. */
-static inline uint32_t merge_key(uint32_t rank, size_t at)
+static inline uint32_t tokens_merge_key(uint32_t rank, size_t at)
 {
     return rank == NEVER ? NEVER : rank << SHORT_BITS | (uint32_t)at;
 }
@@ -134,7 +138,7 @@ static inline uint32_t tokens_bpe_get_smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static inline uint32_t least_of_8(const uint32_t *k)
+static inline uint32_t tokens_least_of_8(const uint32_t *k)
 {
     return tokens_bpe_get_smaller(tokens_bpe_get_smaller(tokens_bpe_get_smaller(k[0], k[1]),
                                                          tokens_bpe_get_smaller(k[2], k[3])),
@@ -144,7 +148,8 @@ static inline uint32_t least_of_8(const uint32_t *k)
 
 /* Applies the rule literally. A token stays at the position of its first byte; next and prev skip
  * the gaps. Leaves the ids at the start of `ids`, which has room for n. */
-static size_t merge_short(const struct tokens_table *t, const struct tokens_piece *x, uint32_t *ids)
+static size_t tokens_merge_short(const struct tokens_table *t, const struct tokens_piece *x,
+                                 uint32_t *ids)
 {
     uint8_t next[SHORT_MAX + 1], prev[SHORT_MAX + 1];
     uint32_t key[SHORT_MAX]; /* of each token with the next one */
@@ -155,7 +160,7 @@ static size_t merge_short(const struct tokens_table *t, const struct tokens_piec
         ids[i] = t->single[x->p[i]];
         next[i] = (uint8_t)(i + 1);
         prev[i + 1] = (uint8_t)i;
-        key[i] = i + 1 < n ? merge_key(t->twos[x->p[i] << 8 | x->p[i + 1]], i) : NEVER;
+        key[i] = i + 1 < n ? tokens_merge_key(t->twos[x->p[i] << 8 | x->p[i + 1]], i) : NEVER;
     }
     for (size_t i = n; i % 8; i++)
         key[i] = NEVER;
@@ -164,7 +169,7 @@ static size_t merge_short(const struct tokens_table *t, const struct tokens_piec
         size_t at, after;
 
         for (size_t i = 0; i < n; i += 8)
-            best = tokens_bpe_get_smaller(best, least_of_8(key + i));
+            best = tokens_bpe_get_smaller(best, tokens_least_of_8(key + i));
         if (best == NEVER)
             break;
         at = best & (SHORT_MAX - 1);
@@ -173,9 +178,9 @@ static size_t merge_short(const struct tokens_table *t, const struct tokens_piec
         after = next[at] = next[next[at]];
         prev[after] = (uint8_t)at;
         ids[at] = best >> SHORT_BITS;
-        key[at] = after < n ? merge_key(part_find(t, x, at, next[after]), at) : NEVER;
+        key[at] = after < n ? tokens_merge_key(tokens_part_find(t, x, at, next[after]), at) : NEVER;
         if (at > 0)
-            key[prev[at]] = merge_key(part_find(t, x, prev[at], after), prev[at]);
+            key[prev[at]] = tokens_merge_key(tokens_part_find(t, x, prev[at], after), prev[at]);
     }
     for (size_t i = 0; i < n; i = next[i])
         ids[count++] = ids[i];
@@ -199,7 +204,7 @@ static bool tokens_bpe_can_follow(const struct tokens_table *t, const struct pre
 
     for (;;) {
         uint32_t both =
-            end_find(t, whole->end - k + y_size, x_size + y_size, whole->n - k + y_size);
+            tokens_end_find(t, whole->end - k + y_size, x_size + y_size, whole->n - k + y_size);
 
         if (both < x_grew && both <= y_grew && both != NEVER)
             return false;
@@ -218,9 +223,10 @@ static bool tokens_bpe_can_follow(const struct tokens_table *t, const struct pre
 }
 
 /* Whether its last token has k bytes: that token, or NEVER. */
-static inline uint32_t last_is(const struct tokens_table *t, const struct prefix *x, size_t k)
+static inline uint32_t tokens_last_is(const struct tokens_table *t, const struct prefix *x,
+                                      size_t k)
 {
-    uint32_t id = end_find(t, x->end, k, x->n);
+    uint32_t id = tokens_end_find(t, x->end, k, x->n);
 
     if (id == NEVER || k == x->n || tokens_bpe_can_follow(t, x, k, x->last[-(ptrdiff_t)k], id))
         return id;
@@ -237,7 +243,7 @@ static inline size_t tokens_bpe_joined(const struct tokens_table *t, const struc
 /* The last token of a prefix. There is but one, so the order of trying is free. Most often the new
  * byte joins a token or two at the end of the prefix before, or stays alone; in long runs of one
  * character it does so every other time. If not, all lengths are tried that such tokens have. */
-static uint32_t last_token(const struct tokens_table *t, struct prefix x)
+static uint32_t tokens_last_token(const struct tokens_table *t, struct prefix x)
 {
     uint64_t lengths = (x.n >= 3 ? t->ends[tokens_ends_at(x.end - 3)] : 0) | tokens_ends_bit(2);
     size_t k = 1, from = x.n < TOKENS_SIZE_MAX ? x.n : TOKENS_SIZE_MAX;
@@ -247,19 +253,19 @@ static uint32_t last_token(const struct tokens_table *t, struct prefix x)
         k = tokens_bpe_joined(t, &x, k);
         if (k > from || !(lengths & tokens_ends_bit(k)))
             break;
-        if ((id = last_is(t, &x, k)) != NEVER)
+        if ((id = tokens_last_is(t, &x, k)) != NEVER)
             return id;
     }
     if (x.n == 1 || tokens_bpe_can_follow(t, &x, 1, x.last[-1], alone))
         return alone;
     k = tokens_bpe_joined(t, &x, 2);
-    if (k <= from && lengths & tokens_ends_bit(k) && (id = last_is(t, &x, k)) != NEVER)
+    if (k <= from && lengths & tokens_ends_bit(k) && (id = tokens_last_is(t, &x, k)) != NEVER)
         return id;
 
     if (from > 62 && !(lengths >> 63))
         from = 62;
     for (k = from; k > 1; k--)
-        if (lengths & tokens_ends_bit(k) && (id = last_is(t, &x, k)) != NEVER)
+        if (lengths & tokens_ends_bit(k) && (id = tokens_last_is(t, &x, k)) != NEVER)
             return id;
     base_die("tokens: a prefix without a last token");
 }
@@ -294,7 +300,7 @@ void tokens_window_push(const struct tokens_table *t, struct tokens_window *w, u
     if (w->n == TOKENS_WINDOW_MAX)
         window_move(w);
     w->text[w->n++] = byte;
-    id = last_token(t, (struct prefix){w->text + w->n, w->moved + w->n, w->last + w->n});
+    id = tokens_last_token(t, (struct prefix){w->text + w->n, w->moved + w->n, w->last + w->n});
     assert_slow(w->n <= TOKENS_WINDOW_MAX && tokens_info_size(t->info[id]) <= w->n);
     w->last[w->n] = id;
     w->more[w->n] = (uint16_t)(w->more[w->n - tokens_info_size(t->info[id])] + 1);
@@ -306,7 +312,7 @@ size_t tokens_window_count(const struct tokens_window *w, size_t back)
     return w->base + w->more[w->n - back];
 }
 
-static size_t count_long(const struct tokens_table *t, const uint8_t *p, size_t n)
+static size_t tokens_count_long(const struct tokens_table *t, const uint8_t *p, size_t n)
 {
     struct tokens_window w;
 
@@ -323,15 +329,16 @@ static inline uint64_t piece_hash(const struct tokens_piece *x, uint64_t *word)
     return x->n <= 8 ? tokens_hash_short(*word) : tokens_hash_long(x->p, x->n);
 }
 
-static inline bool is_seen(const struct tokens_seen *s, const struct tokens_piece *x, uint64_t hash)
+static inline bool tokens_is_seen(const struct tokens_seen *s, const struct tokens_piece *x,
+                                  uint64_t hash)
 {
     return s->hash == hash && s->n == x->n && (x->n <= 8 || memcmp(s->p, x->p, x->n) == 0);
 }
 
 /* A number for a piece: no other has it if it has up to eight bytes, and no other that is likely to
  * come in the life of a machine if it has more. */
-static inline uint64_t memo_key(const struct tokens_memo *m, const struct tokens_piece *x,
-                                uint64_t hash)
+static inline uint64_t tokens_memo_key(const struct tokens_memo *m, const struct tokens_piece *x,
+                                       uint64_t hash)
 {
     __extension__ typedef unsigned __int128 wide;
     wide product;
@@ -343,14 +350,14 @@ static inline uint64_t memo_key(const struct tokens_memo *m, const struct tokens
     return ((uint64_t)product ^ (uint64_t)(product >> 64)) + tokens_mix(x->n);
 }
 
-static size_t rare_count(const struct tokens_table *t, const struct tokens_piece *x, uint64_t word,
-                         uint64_t hash)
+static size_t tokens_bpe_rare_count(const struct tokens_table *t, const struct tokens_piece *x,
+                                    uint64_t word, uint64_t hash)
 {
     uint32_t ids[SHORT_MAX];
 
-    if (tokens_bpe_can_contain(t, hash) && words_find(t, x->p, x->n, word, hash) != NEVER)
+    if (tokens_bpe_can_contain(t, hash) && tokens_words_find(t, x->p, x->n, word, hash) != NEVER)
         return 1;
-    return merge_short(t, x, ids);
+    return tokens_merge_short(t, x, ids);
 }
 
 size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x)
@@ -360,28 +367,29 @@ size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece
     size_t count;
 
     if (x->n > SHORT_MAX)
-        return long_find(t, x->p, x->n) == NEVER ? count_long(t, x->p, x->n) : 1;
+        return tokens_long_find(t, x->p, x->n) == NEVER ? tokens_count_long(t, x->p, x->n) : 1;
     hash = piece_hash(x, &word);
     if (x->n > TOKENS_MEMO_SIZE_MAX)
-        return rare_count(t, x, word, hash);
-    key = memo_key(t->memo, x, hash);
+        return tokens_bpe_rare_count(t, x, word, hash);
+    key = tokens_memo_key(t->memo, x, hash);
     entry = &t->memo->entry[key >> (64 - TOKENS_MEMO_BITS)];
     kept = atomic_load_explicit(entry, memory_order_relaxed);
     if (kept && (kept ^ key << 8) < 256)
         return kept & 255;
-    count = rare_count(t, x, word, hash);
+    count = tokens_bpe_rare_count(t, x, word, hash);
     atomic_store_explicit(entry, key << 8 | count, memory_order_relaxed);
     return count;
 }
 
 /* Every prefix' last token, and then back from the end. */
-static size_t merge_long(const struct tokens_table *t, const uint8_t *p, size_t n, uint32_t *ids)
+static size_t tokens_merge_long(const struct tokens_table *t, const uint8_t *p, size_t n,
+                                uint32_t *ids)
 {
     uint32_t *last = base_alloc((n + 1) * sizeof *last);
     size_t count = 0, at = n;
 
     for (size_t i = 1; i <= n; i++)
-        last[i] = last_token(t, (struct prefix){p + i, i, last + i});
+        last[i] = tokens_last_token(t, (struct prefix){p + i, i, last + i});
     for (; at > 0; at -= tokens_info_size(t->info[last[at]]))
         ids[n - ++count] = last[at];
     assert(at == 0 && count <= n);
@@ -398,18 +406,18 @@ size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *
     size_t count = 1;
 
     if (x->n > SHORT_MAX) {
-        *out = long_find(t, x->p, x->n);
-        return *out != NEVER ? 1 : merge_long(t, x->p, x->n, out);
+        *out = tokens_long_find(t, x->p, x->n);
+        return *out != NEVER ? 1 : tokens_merge_long(t, x->p, x->n, out);
     }
     hash = piece_hash(x, &word);
     s = seen ? &seen[hash >> (64 - TOKENS_SEEN_BITS)] : NULL;
-    if (s && is_seen(s, x, hash)) {
+    if (s && tokens_is_seen(s, x, hash)) {
         memcpy(out, s->ids, s->count * sizeof *out);
         return s->count;
     }
-    *out = tokens_bpe_can_contain(t, hash) ? words_find(t, x->p, x->n, word, hash) : NEVER;
+    *out = tokens_bpe_can_contain(t, hash) ? tokens_words_find(t, x->p, x->n, word, hash) : NEVER;
     if (*out == NEVER)
-        count = merge_short(t, x, out);
+        count = tokens_merge_short(t, x, out);
     assert(count > 0 && count <= x->n);
     if (s && count <= COUNT_OF(s->ids)) {
         *s = (struct tokens_seen){x->p, hash, (uint32_t)x->n, (uint32_t)count, {0}};

@@ -73,7 +73,7 @@ static void tokens_counter_hold(struct tokens_counter *c, const uint8_t *p, size
     c->held_n = (uint8_t)(c->held_n + n);
 }
 
-static void end_blank(struct tokens_counter *c)
+static void tokens_end_blank(struct tokens_counter *c)
 {
     const struct tokens_window *w = &c->windows->whole;
     size_t last = 1;
@@ -89,13 +89,13 @@ static void end_blank(struct tokens_counter *c)
 }
 
 /* The run is over before this character, which is none of it. True if the character was used. */
-static bool end_run(struct tokens_counter *c, uint8_t next)
+static bool tokens_end_run(struct tokens_counter *c, uint8_t next)
 {
     bool word = c->run == RUN_UPPER || c->run == RUN_WORD;
 
     assert(c->run != RUN_NONE && c->run != RUN_QUOTE);
     if (c->run == RUN_BLANK) {
-        end_blank(c);
+        tokens_end_blank(c);
         c->run = RUN_NONE;
         return false;
     }
@@ -162,7 +162,7 @@ static enum run tokens_counter_goes_on(const struct tokens_counter *c, enum toke
 }
 
 /* Feeds the run until it ends; returns how much it took. */
-static size_t feed_run(struct tokens_counter *c, const uint8_t *p, size_t n)
+static size_t tokens_feed_run(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     size_t at = 0, size;
 
@@ -177,7 +177,7 @@ static size_t feed_run(struct tokens_counter *c, const uint8_t *p, size_t n)
         }
         next = tokens_counter_goes_on(c, class, p[at]);
         if (next == RUN_NONE) {
-            if (end_run(c, p[at]))
+            if (tokens_end_run(c, p[at]))
                 at++;
             continue;
         }
@@ -197,7 +197,7 @@ static size_t feed_run(struct tokens_counter *c, const uint8_t *p, size_t n)
 
 /* A piece of which neither end nor much of a beginning can be held: which run it is, and its first
  * character if that is of another class. Returns the size of that. */
-static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
+static size_t tokens_begin_run(struct tokens_counter *c, const uint8_t *p)
 {
     size_t size, next_size;
     enum tokens_class first = tokens_class_at(p, &size), next;
@@ -224,7 +224,7 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
 }
 
 /* Counts the pieces that are decided; returns where they end. */
-static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n)
+static size_t tokens_count_decided(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     struct tokens_work w = {.vocab = c->vocab};
     size_t at = tokens_work(&w, p, n, simd_best());
@@ -237,11 +237,11 @@ static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n
 /* Text from a place where a piece begins. */
 static size_t tokens_counter_feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
-    size_t at = count_decided(c, p, n);
+    size_t at = tokens_count_decided(c, p, n);
 
     assert(c->run == RUN_NONE && c->held_n == 0);
     if (n - at > TOKENS_HELD_MAX)
-        return at + begin_run(c, p + at);
+        return at + tokens_begin_run(c, p + at);
     tokens_counter_hold(c, p + at, n - at);
     return n;
 }
@@ -255,8 +255,8 @@ static void held_to_run(struct tokens_counter *c)
     assert(n > 0 && n <= TOKENS_HELD_MAX && c->run == RUN_NONE);
     memcpy(held, c->held, n);
     c->held_n = 0;
-    at = begin_run(c, held);
-    at += feed_run(c, held + at, n - at);
+    at = tokens_begin_run(c, held);
+    at += tokens_feed_run(c, held + at, n - at);
     assert(at == n && c->run != RUN_NONE);
 }
 
@@ -276,7 +276,7 @@ static size_t tokens_counter_feed_held(struct tokens_counter *c, const uint8_t *
         return 0;
     }
     tokens_counter_hold(c, p, add);
-    at = count_decided(c, c->held, c->held_n);
+    at = tokens_count_decided(c, c->held, c->held_n);
     if (at >= old) {
         c->held_n = 0;
         return at - old;
@@ -287,14 +287,14 @@ static size_t tokens_counter_feed_held(struct tokens_counter *c, const uint8_t *
     return add;
 }
 
-static void feed_valid(struct tokens_counter *c, const uint8_t *p, size_t n)
+static void tokens_feed_valid(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     while (n > 0) {
         size_t took;
 
         assert(!c->run || c->windows);
         if (c->run)
-            took = feed_run(c, p, n);
+            took = tokens_feed_run(c, p, n);
         else if (c->held_n)
             took = tokens_counter_feed_held(c, p, n);
         else
@@ -335,7 +335,7 @@ void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v,
 }
 
 /* Completes a character that was cut short; returns how much of the text that took. */
-static size_t feed_part(struct tokens_counter *c, const uint8_t *p, size_t n)
+static size_t tokens_feed_part(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     for (size_t at = 0; at < n; at++) {
         size_t bad, valid;
@@ -350,48 +350,49 @@ static size_t feed_part(struct tokens_counter *c, const uint8_t *p, size_t n)
         }
         c->part_n = 0;
         if (valid) {
-            feed_valid(c, c->part, valid);
+            tokens_feed_valid(c, c->part, valid);
             return at + 1;
         }
-        feed_valid(c, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
+        tokens_feed_valid(c, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
         return at; /* it was none of ours */
     }
     return n;
 }
 
-static void feed_bytes(struct tokens_counter *c, const uint8_t *p, size_t n)
+static void tokens_feed_bytes(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     size_t at = 0;
 
     if (c->trusted) {
-        feed_valid(c, p, n);
+        tokens_feed_valid(c, p, n);
         return;
     }
     if (c->part_n)
-        at = feed_part(c, p, n);
+        at = tokens_feed_part(c, p, n);
     while (at < n) {
         bool short_of;
         size_t bad, valid = tokens_utf8(p + at, n - at, &bad, &short_of);
 
-        feed_valid(c, p + at, valid);
+        tokens_feed_valid(c, p + at, valid);
         at += valid + bad;
         if (short_of) {
             memcpy(c->part, p + at - bad, bad);
             c->part_n = (uint8_t)bad;
         } else if (bad) {
-            feed_valid(c, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
+            tokens_feed_valid(
+                c, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
         }
     }
     assert(c->part_n < 4 && c->held_n <= TOKENS_HELD_MAX);
 }
 
-static void feed_ahead(struct tokens_counter *c)
+static void tokens_feed_ahead(struct tokens_counter *c)
 {
     size_t n = c->ahead_n;
 
     assert(n > 0);
     c->ahead_n = 0;
-    feed_bytes(c, c->ahead, n);
+    tokens_feed_bytes(c, c->ahead, n);
 }
 
 void tokens_counter_feed(struct tokens_counter *c, str piece)
@@ -400,9 +401,9 @@ void tokens_counter_feed(struct tokens_counter *c, str piece)
         return;
     c->fresh = false;
     if (piece.n > TOKENS_AHEAD_MAX - (size_t)c->ahead_n && c->ahead_n)
-        feed_ahead(c);
+        tokens_feed_ahead(c);
     if (piece.n >= SMALL_MAX && c->ahead_n == 0) {
-        feed_bytes(c, (const uint8_t *)piece.p, piece.n);
+        tokens_feed_bytes(c, (const uint8_t *)piece.p, piece.n);
         return;
     }
     assert(piece.n <= TOKENS_AHEAD_MAX - (size_t)c->ahead_n);
@@ -420,7 +421,7 @@ static NOINLINE size_t count_cut(const struct tokens_counter *c)
     if (c->run != RUN_NONE)
         windows = *c->windows;
     end.windows = &windows;
-    feed_valid(&end, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
+    tokens_feed_valid(&end, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
     return end.done + tokens_counter_pending(&end);
 }
 
@@ -429,7 +430,7 @@ size_t tokens_counter_count(struct tokens_counter *c)
     if (c->fresh)
         return c->seen;
     if (c->ahead_n)
-        feed_ahead(c);
+        tokens_feed_ahead(c);
     c->seen = c->part_n ? count_cut(c) : c->done + tokens_counter_pending(c);
     c->fresh = true;
     return c->seen;

@@ -74,7 +74,7 @@ static const uint8_t leads[256] = {
 #define BLANK (SET(TOKENS_SPACE) | SET(TOKENS_NEWLINE))
 #define PUNCT (SET(TOKENS_OTHER) | SET(TOKENS_MARK))
 
-static unsigned class_of_point(uint32_t point)
+static unsigned tokens_class_of_point(uint32_t point)
 {
     uint32_t block = tokens_class_blocks[point >> TOKENS_POINT_BITS];
     uint32_t in = point & ((1U << TOKENS_POINT_BITS) - 1);
@@ -82,24 +82,24 @@ static unsigned class_of_point(uint32_t point)
     return tokens_class_kinds[block << TOKENS_POINT_BITS | in];
 }
 
-static unsigned wide_char(const uint8_t *p)
+static unsigned tokens_wide_char(const uint8_t *p)
 {
     uint32_t low = p[1] & 0x3FU;
 
     if (p[0] < 0xE0)
-        return 2 << 3 | class_of_point((p[0] & 0x1FU) << 6 | low);
+        return 2 << 3 | tokens_class_of_point((p[0] & 0x1FU) << 6 | low);
     low = low << 6 | (p[2] & 0x3FU);
     if (p[0] < 0xF0)
-        return 3 << 3 | class_of_point((p[0] & 0x0FU) << 12 | low);
-    return 4 << 3 | class_of_point((p[0] & 0x07U) << 18 | low << 6 | (p[3] & 0x3FU));
+        return 3 << 3 | tokens_class_of_point((p[0] & 0x0FU) << 12 | low);
+    return 4 << 3 | tokens_class_of_point((p[0] & 0x07U) << 18 | low << 6 | (p[3] & 0x3FU));
 }
 
 static inline unsigned tokens_pretoken_char_at(const uint8_t *p)
 {
-    return *p < 0x80 ? ascii[*p] : wide_char(p);
+    return *p < 0x80 ? ascii[*p] : tokens_wide_char(p);
 }
 
-static inline unsigned set_of(unsigned c)
+static inline unsigned tokens_set_of(unsigned c)
 {
     return SET(CLASS(c));
 }
@@ -113,7 +113,7 @@ enum tokens_class tokens_class_at(const uint8_t *p, size_t *size)
 }
 
 /* The number of ASCII lower letters at the start of eight bytes. */
-static inline size_t lower_of_8(uint64_t v)
+static inline size_t tokens_lower_of_8(uint64_t v)
 {
     const uint64_t high = 0x8080808080808080U, ones = 0x0101010101010101U;
     uint64_t low7 = v & ~high;
@@ -124,7 +124,7 @@ static inline size_t lower_of_8(uint64_t v)
     return other ? (size_t)__builtin_ctzll(other) / 8 : 8;
 }
 
-static inline size_t spaces_of_8(uint64_t v)
+static inline size_t tokens_spaces_of_8(uint64_t v)
 {
     uint64_t other = v ^ 0x2020202020202020U;
 
@@ -137,7 +137,7 @@ static inline size_t tokens_pretoken_run(const uint8_t *p, size_t n, size_t i, u
     while (i < n) {
         unsigned c = tokens_pretoken_char_at(p + i);
 
-        if (!(set_of(c) & set))
+        if (!(tokens_set_of(c) & set))
             break;
         i += SIZE(c);
     }
@@ -145,13 +145,13 @@ static inline size_t tokens_pretoken_run(const uint8_t *p, size_t n, size_t i, u
 }
 
 /* The same for sets with the lower letters in them, which are most of most texts. */
-static inline size_t run_lower(const uint8_t *p, size_t n, size_t i, unsigned set)
+static inline size_t tokens_run_lower(const uint8_t *p, size_t n, size_t i, unsigned set)
 {
     for (;;) {
         unsigned c;
 
         while (n - i >= 8) {
-            size_t more = lower_of_8(tokens_load8(p + i));
+            size_t more = tokens_lower_of_8(tokens_load8(p + i));
 
             i += more;
             if (more < 8)
@@ -160,7 +160,7 @@ static inline size_t run_lower(const uint8_t *p, size_t n, size_t i, unsigned se
         if (i == n)
             return i;
         c = tokens_pretoken_char_at(p + i);
-        if (!(set_of(c) & set))
+        if (!(tokens_set_of(c) & set))
             return i;
         i += SIZE(c);
     }
@@ -196,7 +196,7 @@ size_t tokens_contraction(const uint8_t *p, size_t n)
 }
 
 /* The end of a word of o200k_base whose letters end at i. */
-static inline size_t word_end(const uint8_t *p, size_t n, size_t i, bool over)
+static inline size_t tokens_word_end(const uint8_t *p, size_t n, size_t i, bool over)
 {
     size_t more;
 
@@ -211,7 +211,7 @@ static inline size_t word_end(const uint8_t *p, size_t n, size_t i, bool over)
 }
 
 /* A word of o200k_base whose letters and marks, at least one, begin at i. */
-static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
+static size_t tokens_cased_word(const uint8_t *p, size_t n, size_t i, bool over)
 {
     size_t both = 0; /* after the last character that is in A and C */
 
@@ -220,8 +220,8 @@ static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
         unsigned c = tokens_pretoken_char_at(p + i);
 
         if (CLASS(c) == TOKENS_LOWER)
-            return word_end(p, n, run_lower(p, n, i + SIZE(c), TAIL), over);
-        if (!(set_of(c) & (BOTH | SET(TOKENS_UPPER))))
+            return tokens_word_end(p, n, tokens_run_lower(p, n, i + SIZE(c), TAIL), over);
+        if (!(tokens_set_of(c) & (BOTH | SET(TOKENS_UPPER))))
             break;
         i += SIZE(c);
         if (CLASS(c) != TOKENS_UPPER)
@@ -229,7 +229,7 @@ static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
     }
     if (i == n && !over)
         return 0;
-    return both && both < i ? both : word_end(p, n, i, over);
+    return both && both < i ? both : tokens_word_end(p, n, i, over);
 }
 
 /* The end of punctuation that continues at i; includes its line ends and `tail`. */
@@ -267,10 +267,10 @@ static size_t tokens_pretoken_skip_blank(const uint8_t *p, size_t n, bool over,
     while (i < n) {
         unsigned c = tokens_pretoken_char_at(p + i);
 
-        if (!(set_of(c) & BLANK))
+        if (!(tokens_set_of(c) & BLANK))
             break;
         if (p[i] == ' ' && n - i >= 8)
-            i += spaces_of_8(tokens_load8(p + i)) - 1;
+            i += tokens_spaces_of_8(tokens_load8(p + i)) - 1;
         last = i;
         i += SIZE(c);
         if (CLASS(c) == TOKENS_NEWLINE)
@@ -290,7 +290,7 @@ static size_t tokens_pretoken_skip_blank(const uint8_t *p, size_t n, bool over,
  * which at least one is lower, and then something in ASCII that ends the word in either pattern.
  * Found with few branches that could be guessed wrong; 0 says nothing. `fold` has the bits that
  * make upper letters lower ones. An apostrophe is left to others. */
-static inline size_t plain_word(const uint8_t *p, size_t n, uint64_t fold)
+static inline size_t tokens_plain_word(const uint8_t *p, size_t n, uint64_t fold)
 {
     size_t from, letters;
     uint8_t behind;
@@ -298,7 +298,7 @@ static inline size_t plain_word(const uint8_t *p, size_t n, uint64_t fold)
     if (n < 10)
         return 0;
     from = leads[p[0]];
-    letters = lower_of_8(tokens_load8(p + from) | fold);
+    letters = tokens_lower_of_8(tokens_load8(p + from) | fold);
     behind = p[from + letters];
     if (letters <= (p[from] < 'a') || letters == 8 || behind >= 0x80 || behind == '\'')
         return 0;
@@ -307,24 +307,24 @@ static inline size_t plain_word(const uint8_t *p, size_t n, uint64_t fold)
 
 size_t tokens_split_o200k(const uint8_t *p, size_t n, bool over)
 {
-    size_t i = plain_word(p, n, 0x20);
+    size_t i = tokens_plain_word(p, n, 0x20);
     unsigned first, next;
 
     if (i)
         return i;
     first = tokens_pretoken_char_at(p);
     i = SIZE(first);
-    if (set_of(first) & (WORD | SET(TOKENS_MARK)))
-        return cased_word(p, n, 0, over);
+    if (tokens_set_of(first) & (WORD | SET(TOKENS_MARK)))
+        return tokens_cased_word(p, n, 0, over);
     if (CLASS(first) == TOKENS_NUMBER)
         return tokens_pretoken_number(p, n, i, over);
     if (CLASS(first) == TOKENS_NEWLINE)
         return tokens_pretoken_skip_blank(p, n, over, false);
     if (i == n)
         return over ? i : 0;
-    next = set_of(tokens_pretoken_char_at(p + i));
+    next = tokens_set_of(tokens_pretoken_char_at(p + i));
     if (next & (WORD | SET(TOKENS_MARK)))
-        return cased_word(p, n, i, over);
+        return tokens_cased_word(p, n, i, over);
     if (CLASS(first) == TOKENS_OTHER || (p[0] == ' ' && next & PUNCT))
         return tokens_pretoken_skip_punctuation(p, n, i, over, '/');
     return tokens_pretoken_skip_blank(p, n, over, false);
@@ -332,7 +332,7 @@ size_t tokens_split_o200k(const uint8_t *p, size_t n, bool over)
 
 size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
 {
-    size_t i = plain_word(p, n, 0x2020202020202020U);
+    size_t i = tokens_plain_word(p, n, 0x2020202020202020U);
     unsigned first, next;
 
     if (i)
@@ -351,16 +351,16 @@ size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
         if (short_form == 1 && !over)
             return 0;
     }
-    if (!(set_of(first) & WORD)) {
+    if (!(tokens_set_of(first) & WORD)) {
         if (i == n)
             return over ? i : 0;
-        next = set_of(tokens_pretoken_char_at(p + i));
+        next = tokens_set_of(tokens_pretoken_char_at(p + i));
         if (!(next & WORD)) {
-            if (set_of(first) & PUNCT || (p[0] == ' ' && next & PUNCT))
+            if (tokens_set_of(first) & PUNCT || (p[0] == ' ' && next & PUNCT))
                 return tokens_pretoken_skip_punctuation(p, n, i, over, '\n');
             return tokens_pretoken_skip_blank(p, n, over, true);
         }
     }
-    i = run_lower(p, n, i, WORD);
+    i = tokens_run_lower(p, n, i, WORD);
     return i == n && !over ? 0 : i;
 }

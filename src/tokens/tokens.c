@@ -101,7 +101,7 @@ void tokens_list_release(struct tokens_list *l)
 }
 
 /* Makes room for n more, even beyond the limit, because fewer may be written. */
-static void list_room(struct tokens_list *l, size_t n)
+static void tokens_list_room(struct tokens_list *l, size_t n)
 {
     size_t cap = l->cap;
 
@@ -141,11 +141,11 @@ static void encode_valid(const struct tokens_vocab *v, const uint8_t *p, size_t 
         size_t from = at, size;
 
         if (ends) {
-            list_room(out, TOKENS_BLOCK);
+            tokens_list_room(out, TOKENS_BLOCK);
         } else {
             size = v->split(p + at, n - at, true);
             assert(size > 0 && size <= n - at);
-            list_room(out, size);
+            tokens_list_room(out, size);
             encode_piece(v, (struct tokens_piece){p + at, size, n - at}, seen, out);
             from += size;
         }

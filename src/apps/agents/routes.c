@@ -21,7 +21,7 @@ bool agents_app_ready(void *app, struct app_reply *r)
 
 /* ---- definitions ---- */
 
-static void list_definitions(struct agents_app *app, bool workflows, struct app_reply *r)
+static void agents_list_definitions(struct agents_app *app, bool workflows, struct app_reply *r)
 {
     struct setup *s = gateway_setup(app->host.gateway);
     const struct config_agents *c = s->config->agents;
@@ -39,13 +39,13 @@ static void list_definitions(struct agents_app *app, bool workflows, struct app_
 static void agents_route_list(void *app, const struct app_request *q, struct app_reply *r)
 {
     (void)q;
-    list_definitions(app, false, r);
+    agents_list_definitions(app, false, r);
 }
 
 static void agents_route_workflows(void *app, const struct app_request *q, struct app_reply *r)
 {
     (void)q;
-    list_definitions(app, true, r);
+    agents_list_definitions(app, true, r);
 }
 
 static void agents_route_show(void *app, const struct app_request *q, struct app_reply *r)
@@ -141,7 +141,7 @@ struct run_options {
     bool stream, background;
 };
 
-static bool read_flag(const struct json *doc, const char *name, bool *out, struct err *e)
+static bool agents_read_flag(const struct json *doc, const char *name, bool *out, struct err *e)
 {
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
 
@@ -149,8 +149,8 @@ static bool read_flag(const struct json *doc, const char *name, bool *out, struc
     return !v || json_bool(v, out) || err_set(e, ERR_INPUT, "%s: must be true or false", name);
 }
 
-static bool read_run_text(const struct json *doc, const char *name, struct arena *a, str *out,
-                          struct err *e)
+static bool agents_read_run_text(const struct json *doc, const char *name, struct arena *a,
+                                 str *out, struct err *e)
 {
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
 
@@ -163,8 +163,8 @@ static bool read_run_text(const struct json *doc, const char *name, struct arena
     return true;
 }
 
-static bool read_run_value(const struct json *doc, const char *name, enum json_kind kind, str *out,
-                           struct err *e)
+static bool agents_read_run_value(const struct json *doc, const char *name, enum json_kind kind,
+                                  str *out, struct err *e)
 {
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
 
@@ -184,16 +184,16 @@ static bool agents_routes_read_run(const struct app_request *q, const struct jso
     struct agents_request *x = &out->request;
 
     return app_read_stream(q, doc, &out->stream, e) &&
-           read_flag(doc, "background", &out->background, e) &&
-           read_run_text(doc, "input", q->arena, &x->input, e) &&
-           read_run_text(doc, "thread", q->arena, &x->thread, e) &&
-           read_run_text(doc, "session", q->arena, &x->session, e) &&
-           read_run_value(doc, "metadata", JSON_OBJECT, &x->metadata, e) &&
-           read_run_value(doc, "tools", JSON_ARRAY, &x->tools, e);
+           agents_read_flag(doc, "background", &out->background, e) &&
+           agents_read_run_text(doc, "input", q->arena, &x->input, e) &&
+           agents_read_run_text(doc, "thread", q->arena, &x->thread, e) &&
+           agents_read_run_text(doc, "session", q->arena, &x->session, e) &&
+           agents_read_run_value(doc, "metadata", JSON_OBJECT, &x->metadata, e) &&
+           agents_read_run_value(doc, "tools", JSON_ARRAY, &x->tools, e);
 }
 
-static void answer_run(struct agents_app *app, const struct app_request *q, str run,
-                       struct app_reply *r)
+static void agents_answer_run(struct agents_app *app, const struct app_request *q, str run,
+                              struct app_reply *r)
 {
     struct run_asker who = route_asker(q);
     struct err e;
@@ -204,8 +204,8 @@ static void answer_run(struct agents_app *app, const struct app_request *q, str 
 }
 
 /* A client that leaves does not end the run: it can be found by its id. */
-static void wait_and_answer(struct agents_app *app, const struct app_request *q, str run,
-                            struct app_reply *r)
+static void agents_wait_and_answer(struct agents_app *app, const struct app_request *q, str run,
+                                   struct app_reply *r)
 {
     uint64_t version = 0;
 
@@ -213,10 +213,10 @@ static void wait_and_answer(struct agents_app *app, const struct app_request *q,
     while (agents_wait(app->runner, run, &version, q->cancel) && !atomic_load(q->cancel) &&
            !(app->host.leave && atomic_load(app->host.leave)))
         ;
-    answer_run(app, q, run, r);
+    agents_answer_run(app, q, run, r);
 }
 
-static void fail_run(struct app_reply *r, const struct err *e)
+static void agents_fail_run(struct app_reply *r, const struct err *e)
 {
     assert(e->code != ERR_NONE);
     if (e->code == ERR_AUTH) {
@@ -231,8 +231,8 @@ static void fail_run(struct app_reply *r, const struct err *e)
     r->retry_after_s = 1;
 }
 
-static void run_named(struct agents_app *app, const struct app_request *q, bool workflow,
-                      struct app_reply *r)
+static void agents_run_named(struct agents_app *app, const struct app_request *q, bool workflow,
+                             struct app_reply *r)
 {
     struct run_options o = {.request = {.run = STR(""),
                                         .name = q->parts[0],
@@ -254,21 +254,21 @@ static void run_named(struct agents_app *app, const struct app_request *q, bool 
     }
     if (!agents_routes_read_run(q, &doc, &o, &e) ||
         !agents_start(app->runner, &o.request, q->arena, &run, &e)) {
-        fail_run(r, &e);
+        agents_fail_run(r, &e);
     } else if (o.background) {
-        answer_run(app, q, run, r);
+        agents_answer_run(app, q, run, r);
         r->status = 202;
     } else if (o.stream) {
         (void)!stream_run(app, q, run, r, &e);
     } else {
-        wait_and_answer(app, q, run, r);
+        agents_wait_and_answer(app, q, run, r);
     }
     json_release(&doc);
 }
 
 /* Of an agent that the configuration has no more too: its runs are on record. */
-static void list_runs(struct agents_app *app, const struct app_request *q, bool workflow,
-                      struct app_reply *r)
+static void agents_list_runs(struct agents_app *app, const struct app_request *q, bool workflow,
+                             struct app_reply *r)
 {
     struct agents_run_query x = {.name = q->parts[0], .workflow = workflow, .count_max = RUNS_MAX};
     struct run_asker who = route_asker(q);
@@ -294,34 +294,34 @@ static void list_runs(struct agents_app *app, const struct app_request *q, bool 
 
 static void agents_route_runs(void *app, const struct app_request *q, struct app_reply *r)
 {
-    list_runs(app, q, false, r);
+    agents_list_runs(app, q, false, r);
 }
 
 static void agents_route_workflow_runs(void *app, const struct app_request *q, struct app_reply *r)
 {
-    list_runs(app, q, true, r);
+    agents_list_runs(app, q, true, r);
 }
 
 static void agents_route_result(void *app, const struct app_request *q, struct app_reply *r)
 {
-    answer_run(app, q, q->parts[0], r);
+    agents_answer_run(app, q, q->parts[0], r);
 }
 
 static void agents_route_run(void *app, const struct app_request *q, struct app_reply *r)
 {
-    run_named(app, q, false, r);
+    agents_run_named(app, q, false, r);
 }
 
 static void agents_route_run_workflow(void *app, const struct app_request *q, struct app_reply *r)
 {
-    run_named(app, q, true, r);
+    agents_run_named(app, q, true, r);
 }
 
 /* ---- results of the caller's tools ---- */
 
 /* {"call_id", "result"} or {"call_id", "error"}. */
-static bool put_tool_result(struct agents_app *app, const struct app_request *q,
-                            const struct json *doc, const struct json_node *v, struct err *e)
+static bool agents_put_tool_result(struct agents_app *app, const struct app_request *q,
+                                   const struct json *doc, const struct json_node *v, struct err *e)
 {
     const struct json_node *result = json_find(doc, v, STR("result")),
                            *error = json_find(doc, v, STR("error"));
@@ -356,19 +356,19 @@ static bool put_tool_result(struct agents_app *app, const struct app_request *q,
     return ok;
 }
 
-static bool put_tool_results(struct agents_app *app, const struct app_request *q,
-                             const struct json *doc, struct err *e)
+static bool agents_put_tool_results(struct agents_app *app, const struct app_request *q,
+                                    const struct json *doc, struct err *e)
 {
     const struct json_node *list = json_find(doc, json_root(doc), STR("results"));
     bool ok = true;
 
     assert(json_root(doc)->kind == JSON_OBJECT);
     if (!list)
-        return put_tool_result(app, q, doc, json_root(doc), e);
+        return agents_put_tool_result(app, q, doc, json_root(doc), e);
     if (list->kind != JSON_ARRAY)
         return err_set(e, ERR_INPUT, "results: must be a list");
     for (const struct json_node *v = json_first(doc, list); ok && v; v = json_next(doc, list, v))
-        ok = put_tool_result(app, q, doc, v, e);
+        ok = agents_put_tool_result(app, q, doc, v, e);
     return ok;
 }
 
@@ -381,13 +381,13 @@ static void agents_route_tool_results(void *app, const struct app_request *q, st
     struct err e, ignored;
     struct agent_row row;
     bool ok = agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &e) &&
-              put_tool_results(x, q, q->json, &e);
+              agents_put_tool_results(x, q, q->json, &e);
     /* Also if a result is wrong: the one before it may be the last that the run waits for. */
     if (agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &ignored) &&
         str_eq(row.status, STR("running")))
         agents_resume(x->runner, &row);
     if (ok)
-        answer_run(x, q, q->parts[0], r);
+        agents_answer_run(x, q, q->parts[0], r);
     else
         app_fail_err(r, &e);
 }

@@ -19,13 +19,13 @@ static const struct {
 
 /* ---- a run ---- */
 
-static void run_write_text(struct json_out *o, const char *key, str text, bool brief)
+static void agents_run_write_text(struct json_out *o, const char *key, str text, bool brief)
 {
     json_member_str(o, key, brief ? utf8_cut_count(text, BRIEF_MAX) : text);
 }
 
-static void run_write_result(const struct agent_row *row, bool brief, struct json_out *o,
-                             struct arena *a)
+static void agents_run_write_result(const struct agent_row *row, bool brief, struct json_out *o,
+                                    struct arena *a)
 {
     const struct json_node *root = NULL, *tokens, *v;
     struct json doc;
@@ -36,12 +36,12 @@ static void run_write_result(const struct agent_row *row, bool brief, struct jso
     if (row->result.n && json_parse(&doc, row->result, &e))
         root = json_root(&doc);
     for (size_t i = 0; i < COUNT_OF(run_texts); i++)
-        run_write_text(o,
-                       run_texts[i].to,
-                       json_text(&doc, json_find(&doc, root, str_c(run_texts[i].from)), a, &text)
-                           ? text
-                           : STR(""),
-                       brief);
+        agents_run_write_text(
+            o,
+            run_texts[i].to,
+            json_text(&doc, json_find(&doc, root, str_c(run_texts[i].from)), a, &text) ? text
+                                                                                       : STR(""),
+            brief);
     v = json_find(&doc, root, STR("finish"));
     if (!brief) {
         json_member_raw(o, "output", v ? json_raw(&doc, v) : STR("null"));
@@ -82,8 +82,9 @@ struct run_form {
     bool brief, thoughts;
 };
 
-static bool run_write(struct agent_log *log, const struct agent_row *row, struct run_form form,
-                      struct json_out *o, struct arena *a, struct err *e)
+static bool agents_run_write(struct agent_log *log, const struct agent_row *row,
+                             struct run_form form, struct json_out *o, struct arena *a,
+                             struct err *e)
 {
     struct arena of_parts; /* they may take all of an arena */
     struct agent_rows parts;
@@ -100,8 +101,8 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, struct
     json_member_str(o, q.workflow ? "workflow" : "agent", q.name);
     json_member_str(o, "status", row->status);
     json_member_str(o, "reason", row->reason);
-    run_write_text(o, "input", q.input, form.brief);
-    run_write_result(row, form.brief, o, a);
+    agents_run_write_text(o, "input", q.input, form.brief);
+    agents_run_write_result(row, form.brief, o, a);
     json_out_key(o, STR("pending"));
     run_json_pending(log, agents_view_run_waiting(row, parts.at, parts.n), form.thoughts, o, a);
     json_member_str(o, "session_id", row->session_id);
@@ -142,7 +143,7 @@ bool agents_write_run(struct agent_log *log, str run, const struct run_asker *wh
     arena_init(&a, ARENA_MAX);
     json_out_init(&o, out);
     ok = agents_find_run(log, run, who, &a, &row, e) &&
-         run_write(log, &row, (struct run_form){.thoughts = who->thoughts}, &o, &a, e) &&
+         agents_run_write(log, &row, (struct run_form){.thoughts = who->thoughts}, &o, &a, e) &&
          json_out_ok(&o, e);
     arena_release(&a);
     return ok;
@@ -187,7 +188,8 @@ bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
         assert(!ok || n <= ROWS_AT_ONCE);
         for (size_t i = 0; ok && i < n && found < last; i++)
             if (agents_view_run_matches(&rows[i], q, &a) && found++ >= q->offset)
-                ok = run_write(log, &rows[i], (struct run_form){true, who->thoughts}, &o, &a, e);
+                ok = agents_run_write(
+                    log, &rows[i], (struct run_form){true, who->thoughts}, &o, &a, e);
     }
     assert(found <= last);
     json_out_close(&o, 2);
@@ -200,8 +202,8 @@ bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
 
 /* The agent, the source of tools or the address that is asked; of an address without its query,
  * which may have a secret. */
-static void guard_write(const struct config *c, const char *key, const struct config_guard *g,
-                        struct json_out *o)
+static void agents_guard_write(const struct config *c, const char *key,
+                               const struct config_guard *g, struct json_out *o)
 {
     assert(g->kind != CONFIG_GUARD_AGENT || g->agent < c->agents->agent_count);
     json_out_key(o, str_c(key));
@@ -215,8 +217,8 @@ static void guard_write(const struct config *c, const char *key, const struct co
         json_out_str(o, str_slice(g->url, 0, str_find(g->url, STR("?"))));
 }
 
-static void refs_write(const struct config *c, const struct config_tool_ref *refs, size_t n,
-                       struct json_out *o)
+static void agents_refs_write(const struct config *c, const struct config_tool_ref *refs, size_t n,
+                              struct json_out *o)
 {
     json_out_array(o);
     for (size_t i = 0; i < n; i++) {
@@ -245,9 +247,9 @@ void agents_write_definition(const struct config *c, const struct config_agent *
     json_member_str(o, "level", d->level ? str_c(chat_level_name(d->level)) : STR(""));
     json_member_str(o, "strategy", str_c(agents_strategy_name(d->strategy)));
     json_out_key(o, STR("tools"));
-    refs_write(c, d->tools, d->tool_count, o);
+    agents_refs_write(c, d->tools, d->tool_count, o);
     json_out_key(o, STR("approve"));
-    refs_write(c, d->approve, d->approve_count, o);
+    agents_refs_write(c, d->approve, d->approve_count, o);
     json_member_array(o, "handoff");
     for (size_t i = 0; i < d->handoff_count; i++)
         json_out_str(o, c->agents->agents[d->handoff[i]].name);
@@ -260,8 +262,8 @@ void agents_write_definition(const struct config *c, const struct config_agent *
     json_member_i64(o, "time_ms", (int64_t)d->limits.time_ms);
     json_out_end(o);
     json_member_object(o, "guard");
-    guard_write(c, "input", &d->guard_input, o);
-    guard_write(c, "output", &d->guard_output, o);
+    agents_guard_write(c, "input", &d->guard_input, o);
+    agents_guard_write(c, "output", &d->guard_output, o);
     json_out_close(o, 2);
 }
 

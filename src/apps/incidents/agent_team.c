@@ -47,7 +47,7 @@ void agent_team_origin(struct agent_team *p, str name, str *server, str *tool)
 /* ---- events while it runs ---- */
 
 /* "box__name(k='v')" as "box.name(k='v')". */
-static str shown_action(struct agent_team *p, str action, str tool)
+static str team_shown_action(struct agent_team *p, str action, str tool)
 {
     if (!tool.n || !str_starts(action, tool))
         return action;
@@ -66,7 +66,7 @@ static void incident_agent_on_step(void *ctx, const struct agent_step *s)
     incident_step(p->in,
                   &(struct incident_step){.stage = p->stage->name,
                                           .agent = p->label,
-                                          .action = shown_action(p, s->action, s->tool),
+                                          .action = team_shown_action(p, s->action, s->tool),
                                           .reason = why,
                                           .reasoning = p->reasoning_seen,
                                           .observation = s->observation,
@@ -83,7 +83,7 @@ static void incident_agent_on_effect(void *ctx, const struct agent_effect *f)
 
 /* The remaining time as a limit that counts from the run's first start; the time in which no
  * process worked on the run does not count. */
-static uint64_t time_limit_ms(struct agent_team *p)
+static uint64_t team_time_limit_ms(struct agent_team *p)
 {
     const struct app_host *host = p->in->o->host;
     uint64_t now = clock_mono_ns(&clock_real);
@@ -107,7 +107,7 @@ struct agent_options agent_team_options(struct agent_team *p)
     o.stage = p->stage->name;
     o.tools = p->tools ? p->tools->box : NULL;
     o.limits.iterations = p->agent->iterations;
-    o.limits.time_ms = time_limit_ms(p);
+    o.limits.time_ms = team_time_limit_ms(p);
     o.on_step = incident_agent_on_step;
     o.on_effect = incident_agent_on_effect;
     o.ctx = p;
@@ -116,7 +116,7 @@ struct agent_options agent_team_options(struct agent_team *p)
 
 /* ---- the strategies ---- */
 
-static void fail_agent_team(struct agent_team *p, const struct err *e)
+static void team_fail_agent_team(struct agent_team *p, const struct err *e)
 {
     /* A log that does not fit any more will not fit the next time either. */
     if (e->code == ERR_INPUT && str_starts(str_c(e->text), STR("replay_mismatch"))) {
@@ -138,17 +138,17 @@ static void work_classic(struct agent_team *p)
     assert(!p->work);
     o.ask = p->in->ask;
     if (!agent_work_begin(&o, &p->arena, &p->result, &p->work, &e)) {
-        fail_agent_team(p, &e);
+        team_fail_agent_team(p, &e);
         return;
     }
     classic_work(p);
     if (!agent_work_end(p->work, STR(""), &e))
-        fail_agent_team(p, &e);
+        team_fail_agent_team(p, &e);
     p->work = NULL;
 }
 
 /* The loop's tool calls as points, with the shortened results of the trace. */
-static void points_of(struct agent_team *p)
+static void team_points_of(struct agent_team *p)
 {
     assert(p->point_count == 0);
     p->points = arena_zero(&p->arena, p->result.step_count + 1, sizeof *p->points);
@@ -206,7 +206,7 @@ void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, 
     o->conclude = true;
     o->result_shown = RESULT_SHOWN; /* the view truncates further, to the room it has */
     if (!agent_run(o, &p->arena, &p->result, &e))
-        fail_agent_team(p, &e);
+        team_fail_agent_team(p, &e);
 }
 
 static void work_loop(struct agent_team *p)
@@ -218,7 +218,7 @@ static void work_loop(struct agent_team *p)
     prompt_loop(p, &user);
     agent_team_loop(p, &o, prompt_system(p), buf_str(&user));
     if (!p->broken)
-        points_of(p);
+        team_points_of(p);
     if (p->result.end == AGENT_STOPPED)
         agent_team_note(p,
                         "The investigation ended early: " STR_FMT " (" STR_FMT ").",
@@ -286,7 +286,7 @@ void agent_team_single(struct agent_team *p, str system, str user)
     o.ask = p->in->ask;
     o.limits.time_ms = 0;
     if (!agent_work_begin(&o, &p->arena, &p->result, &p->work, &e)) {
-        fail_agent_team(p, &e);
+        team_fail_agent_team(p, &e);
         return;
     }
     if (agent_work_answer(p->work, &prompt, &reply)) {
@@ -294,6 +294,6 @@ void agent_team_single(struct agent_team *p, str system, str user)
         p->result.text = str_trim(reply.text);
     }
     if (!agent_work_end(p->work, STR(""), &e))
-        fail_agent_team(p, &e);
+        team_fail_agent_team(p, &e);
     p->work = NULL;
 }

@@ -70,7 +70,7 @@ void alert_fault(struct alert_faults *faults, str field, const char *expected,
 
 /* ---- cleaning ---- */
 
-static bool has_place(uint32_t code)
+static bool alert_has_place(uint32_t code)
 {
     return code == '\n' || code == '\t' || code == '\r' ||
            !(code < 0x20 || code == 0x7f || (code >= 0x80 && code < 0xa0));
@@ -87,7 +87,7 @@ static str incident_alert_clean_limited(struct arena *a, str text, size_t count_
     for (size_t at = 0; at < text.n; at += size) {
         size = utf8_decode(str_slice(text, at, text.n), &code);
         assert(size > 0); /* JSON is UTF-8 */
-        if (has_place(code) && count < count_max) {
+        if (alert_has_place(code) && count < count_max) {
             if (p)
                 memcpy(p + n, text.p + at, size);
             n += size;
@@ -98,7 +98,7 @@ static str incident_alert_clean_limited(struct arena *a, str text, size_t count_
             p = arena_alloc(a, text.n);
             memcpy(p, text.p, at);
         }
-        if (has_place(code)) {
+        if (alert_has_place(code)) {
             *cut = true;
             break;
         }
@@ -121,7 +121,7 @@ struct cleaning {
     unsigned cut;
 };
 
-static str clean_text(struct cleaning *c, const struct json_node *v)
+static str alert_clean_text(struct cleaning *c, const struct json_node *v)
 {
     str text = STR("");
     bool cut = false;
@@ -140,7 +140,7 @@ static void incident_alert_clean_value(struct cleaning *c, const struct json_nod
     case JSON_OBJECT:
         json_out_object(&c->out);
         JSON_FOREACH(k, c->doc, v) {
-            json_out_key(&c->out, clean_text(c, k));
+            json_out_key(&c->out, alert_clean_text(c, k));
             incident_alert_clean_value(c, json_value(k));
         }
         json_out_end(&c->out);
@@ -154,7 +154,7 @@ static void incident_alert_clean_value(struct cleaning *c, const struct json_nod
         json_out_end(&c->out);
         return;
     case JSON_STRING:
-        json_out_str(&c->out, clean_text(c, v));
+        json_out_str(&c->out, alert_clean_text(c, v));
         return;
     default:
         json_out_raw(&c->out, json_raw(c->doc, v));
@@ -189,7 +189,7 @@ void alert_digest(struct alert *alert, str identity)
 }
 
 /* All members except the times. */
-static void digest_of(struct alert *alert, struct arena *a)
+static void alert_digest_of(struct alert *alert, struct arena *a)
 {
     struct json_edits edits;
     struct json_text t;
@@ -267,7 +267,7 @@ static str incident_alert_read_text(const struct reading *r, const char *name, s
     return str_c(otherwise);
 }
 
-static int64_t read_time(const struct reading *r, int64_t now_us)
+static int64_t alert_read_time(const struct reading *r, int64_t now_us)
 {
     const struct json_node *v = json_find(r->doc, r->root, STR("timestamp"));
     int64_t us;
@@ -287,14 +287,15 @@ static int64_t read_time(const struct reading *r, int64_t now_us)
     return now_us;
 }
 
-static bool is_own(str key)
+static bool alert_is_own(str key)
 {
     return str_is_one_of(key, "alert_type runbook data severity timestamp environment");
 }
 
 /* Unknown members next to "data" are added to the data, unless the data has a member of that
  * name. */
-static void add_others(struct cleaning *c, const struct reading *r, const struct json_node *data)
+static void alert_add_others(struct cleaning *c, const struct reading *r,
+                             const struct json_node *data)
 {
     struct map names;
     struct err e;
@@ -305,9 +306,9 @@ static void add_others(struct cleaning *c, const struct reading *r, const struct
         if (json_text(r->doc, k, r->arena, &key) && !map_set(&names, key, MAP_U64(0), &e))
             break; /* the caller limits the values: it has fewer members */
     JSON_FOREACH(k, r->doc, r->root) {
-        if (!json_text(r->doc, k, r->arena, &key) || is_own(key) || map_find(&names, key))
+        if (!json_text(r->doc, k, r->arena, &key) || alert_is_own(key) || map_find(&names, key))
             continue;
-        json_out_key(&c->out, clean_text(c, k));
+        json_out_key(&c->out, alert_clean_text(c, k));
         incident_alert_clean_value(c, json_value(k));
     }
     map_release(&names);
@@ -334,10 +335,10 @@ static void incident_alert_read_data(const struct reading *r, struct alert *out)
     json_out_init(&c.out, &text);
     json_out_object(&c.out);
     JSON_FOREACH(k, r->doc, data) {
-        json_out_key(&c.out, clean_text(&c, k));
+        json_out_key(&c.out, alert_clean_text(&c, k));
         incident_alert_clean_value(&c, json_value(k));
     }
-    add_others(&c, r, data);
+    alert_add_others(&c, r, data);
     json_out_end(&c.out);
     out->data = arena_dup(r->arena, buf_str(&text));
     out->cut = c.cut;
@@ -345,7 +346,7 @@ static void incident_alert_read_data(const struct reading *r, struct alert *out)
 }
 
 /* Beside the data, or in it. */
-static str read_environment(const struct reading *r)
+static str alert_read_environment(const struct reading *r)
 {
     const struct json_node *data = json_find(r->doc, r->root, STR("data"));
     struct reading in = *r;
@@ -372,10 +373,10 @@ bool alert_read(const struct json *doc, const struct json_node *v, int64_t now_u
     out->runbook = incident_alert_read_text(&r, "runbook", ALERT_RUNBOOK_MAX, true, "");
     incident_alert_read_data(&r, out);
     out->severity = incident_alert_read_text(&r, "severity", ALERT_NAME_MAX, false, SEVERITY);
-    out->timestamp_us = read_time(&r, now_us);
-    out->environment = read_environment(&r);
+    out->timestamp_us = alert_read_time(&r, now_us);
+    out->environment = alert_read_environment(&r);
     if (faults->n > before)
         return false;
-    digest_of(out, a);
+    alert_digest_of(out, a);
     return true;
 }

@@ -57,7 +57,7 @@ static void incident_app_reload(void *app)
 }
 
 /* The alert of a run: RUN/STAGE/AGENT of a part. */
-static str alert_of(const struct agent_row *row)
+static str incident_alert_of(const struct agent_row *row)
 {
     str last;
 
@@ -74,7 +74,7 @@ static void incident_app_resume(void *app, const struct agent_row *row)
     struct incidents *in = app;
     struct err e;
 
-    if (queue_resume(in->queue, alert_of(row)) || !str_eq(row->app, STR("incidents")))
+    if (queue_resume(in->queue, incident_alert_of(row)) || !str_eq(row->app, STR("incidents")))
         return;
     if (str_eq(row->reason, STR("left")))
         log_info("an investigation was left: continue it with rationale investigate --run",
@@ -106,7 +106,7 @@ static void app_ended(void *app, const struct agent_row *row)
     if (incident_app_is_chat(row))
         return;
     arena_init(&a, (size_t)64 << 20);
-    if (!queue_cancel(in->queue, alert_of(row), &a, &alert, &e))
+    if (!queue_cancel(in->queue, incident_alert_of(row), &a, &alert, &e))
         log_warn("an alert whose run was ended", LOG_STR("run", row->id), LOG_ERR(&e));
     arena_release(&a);
 }

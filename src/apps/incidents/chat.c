@@ -251,7 +251,7 @@ static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
 }
 
 /* Leaves out the alert's id, which is random, so that requests about the same alert are equal. */
-static str without_id(struct follow_up *t, str report)
+static str chat_without_id(struct follow_up *t, str report)
 {
     size_t from = str_find(report, STR("| Alert | "));
     str rest = str_slice(report, from, report.n);
@@ -290,7 +290,7 @@ static bool incident_chat_read_run(struct follow_up *t, const struct incident_op
     if (str_eq(row.status, STR("running")))
         return err_set(e, ERR_INPUT, "the investigation still runs");
     t->input = row.input;
-    t->report = without_id(t, json_copy_member(row.result, "report", t->arena));
+    t->report = chat_without_id(t, json_copy_member(row.result, "report", t->arena));
     if (!chat_read_tools(t, o, e) || !incident_input_read(row.input, t->arena, stored, e))
         return false;
     stored->host = o->host;

@@ -136,7 +136,7 @@ struct early {
     str reason, words;
 };
 
-static bool ends_early(struct early *out, str reason, str words)
+static bool incident_ends_early(struct early *out, str reason, str words)
 {
     *out = (struct early){reason, words};
     return true;
@@ -161,8 +161,8 @@ static str incident_classic_limit(struct agent_team *p, unsigned n, const char *
 }
 
 /* One selection and its calls. False: select again. *over: the run has ended. */
-static bool round_ends(struct agent_team *p, str system, unsigned i, struct plan *s, bool *over,
-                       struct early *early)
+static bool incident_round_ends(struct agent_team *p, str system, unsigned i, struct plan *s,
+                                bool *over, struct early *early)
 {
     enum asked asked;
     enum acted acted;
@@ -195,11 +195,11 @@ static bool round_ends(struct agent_team *p, str system, unsigned i, struct plan
     if (acted == ACTED_LIMIT) {
         bool calls = p->agent->max_tool_calls <= p->agent->max_data_points;
 
-        return ends_early(early,
-                          calls ? STR("max_tool_calls_reached") : STR("max_data_points_reached"),
-                          calls
-                              ? incident_classic_limit(p, p->agent->max_tool_calls, "tool call")
-                              : incident_classic_limit(p, p->agent->max_data_points, "data point"));
+        return incident_ends_early(
+            early,
+            calls ? STR("max_tool_calls_reached") : STR("max_data_points_reached"),
+            calls ? incident_classic_limit(p, p->agent->max_tool_calls, "tool call")
+                  : incident_classic_limit(p, p->agent->max_data_points, "data point"));
     }
     return *over || acted == ACTED_NOTHING; /* or the model repeats calls whose results it has */
 }
@@ -217,13 +217,13 @@ static bool incident_classic_investigate(struct agent_team *p, str system, struc
     for (unsigned i = 0; i <= p->agent->iterations; i++) {
         if (!agent_work_within(p->work))
             return p->result.end == AGENT_STOPPED &&
-                   ends_early(early, p->result.reason, p->result.detail);
-        if (round_ends(p, system, i, s, &over, early))
+                   incident_ends_early(early, p->result.reason, p->result.detail);
+        if (incident_round_ends(p, system, i, s, &over, early))
             return !over;
     }
-    return ends_early(early,
-                      STR("max_iterations_reached"),
-                      incident_classic_limit(p, p->agent->iterations, "round"));
+    return incident_ends_early(early,
+                               STR("max_iterations_reached"),
+                               incident_classic_limit(p, p->agent->iterations, "round"));
 }
 
 static void incident_classic_conclude(struct agent_team *p, str system, const struct early *early)

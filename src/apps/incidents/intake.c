@@ -31,7 +31,7 @@ static void incident_intake_write_names(struct json_out *o, const char *key,
     json_out_end(o);
 }
 
-static void write_fault(struct json_out *o, const struct alert_fault *f)
+static void incident_write_fault(struct json_out *o, const struct alert_fault *f)
 {
     json_out_object(o);
     json_member_str(o, "field", f->field);
@@ -51,14 +51,14 @@ static void incident_intake_refuse(struct intake *t, const struct alert_faults *
         t->r, &o, 422, t->refused, STR("the alert is not as it must be: see validation_errors"));
     json_member_array(&o, "validation_errors");
     for (size_t i = 0; i < faults->n; i++)
-        write_fault(&o, &faults->at[i]);
+        incident_write_fault(&o, &faults->at[i]);
     json_out_end(&o);
     incident_intake_write_names(&o, "required_fields", alert_required);
     incident_intake_write_names(&o, "optional_fields", alert_optional);
     json_out_close(&o, 2);
 }
 
-static void refuse_type(struct intake *t, str type)
+static void incident_refuse_type(struct intake *t, str type)
 {
     const char *const *types = t->in->types;
     struct buf known;
@@ -79,7 +79,7 @@ static void refuse_type(struct intake *t, str type)
 }
 
 /* Alertmanager sends a notification again after a 5xx only. */
-static void refuse_room(struct intake *t, size_t n, const struct err *e)
+static void incident_refuse_room(struct intake *t, size_t n, const struct err *e)
 {
     size_t places = (size_t)t->in->config->max_queue + t->in->config->max_concurrent;
 
@@ -107,8 +107,8 @@ static void refuse_room(struct intake *t, size_t n, const struct err *e)
 /* ---- runbooks ---- */
 
 /* Reports errors now, not when a worker claims the alert. */
-static bool runbook_ok(const struct incidents *in, const struct alert *alert, struct arena *a,
-                       struct alert_faults *faults)
+static bool incident_runbook_ok(const struct incidents *in, const struct alert *alert,
+                                struct arena *a, struct alert_faults *faults)
 {
     struct runbook_source source = {.folder = in->config->runbooks.p,
                                     .name = alert->runbook,
@@ -156,7 +156,7 @@ static str incident_intake_describe(struct arena *a, const struct queue_item *it
     return STR("queued");
 }
 
-static void write_item(struct json_out *o, struct arena *a, const struct queue_item *item)
+static void incident_write_item(struct json_out *o, struct arena *a, const struct queue_item *item)
 {
     static const char *const results[] = {"queued", "attached", "resolved"};
 
@@ -170,7 +170,7 @@ static void write_item(struct json_out *o, struct arena *a, const struct queue_i
     json_member_str(o, "message", incident_intake_describe(a, item));
 }
 
-static void answer_webhook(struct intake *t, const struct queue_intake *in)
+static void incident_answer_webhook(struct intake *t, const struct queue_intake *in)
 {
     size_t counts[QUEUE_RESOLVED + 1] = {0};
     struct json_out o;
@@ -185,7 +185,7 @@ static void answer_webhook(struct intake *t, const struct queue_intake *in)
 
         counts[item->result]++;
         json_out_object(&o);
-        write_item(&o, t->q->arena, item);
+        incident_write_item(&o, t->q->arena, item);
         json_member_str(&o, "alert_type", item->type.n ? item->type : item->alert->alert_type);
         json_member_str(&o, "fingerprint", item->alert->fingerprint);
         json_out_end(&o);
@@ -203,7 +203,7 @@ static void answer_webhook(struct intake *t, const struct queue_intake *in)
 }
 
 /* An acknowledgement, a note, a test of the connection: nothing changes. */
-static void answer_ignored(struct intake *t, const struct webhook *hook)
+static void incident_answer_ignored(struct intake *t, const struct webhook *hook)
 {
     struct json_out o;
 
@@ -226,7 +226,7 @@ static void incident_intake_answer_one(struct intake *t, const struct queue_item
 
     json_out_init(&o, &t->r->body);
     json_out_object(&o);
-    write_item(&o, t->q->arena, item);
+    incident_write_item(&o, t->q->arena, item);
     json_out_end(&o);
     t->r->status = item->result == QUEUE_QUEUED ? 202 : 200;
 }
@@ -264,14 +264,14 @@ static bool incident_intake_take(struct intake *t, struct queue_intake *in)
         return true;
     }
     if (in->unknown_type)
-        refuse_type(t, incident_intake_unknown_type(in));
+        incident_refuse_type(t, incident_intake_unknown_type(in));
     else
-        refuse_room(t, in->incidents, &e);
+        incident_refuse_room(t, in->incidents, &e);
     return false;
 }
 
 /* The runbooks of a webhook are not checked: an alert is investigated without one, too. */
-static void take_webhook(struct intake *t, const struct json *doc, int64_t now_us)
+static void incident_take_webhook(struct intake *t, const struct json *doc, int64_t now_us)
 {
     struct alert_faults *faults = arena_zero(t->q->arena, 1, sizeof *faults);
     struct queue_intake in = {.key = t->q->key};
@@ -282,7 +282,7 @@ static void take_webhook(struct intake *t, const struct json *doc, int64_t now_u
         return;
     }
     if (hook.ignored.n) {
-        answer_ignored(t, &hook);
+        incident_answer_ignored(t, &hook);
         return;
     }
     in.source = hook.source;
@@ -293,10 +293,10 @@ static void take_webhook(struct intake *t, const struct json *doc, int64_t now_u
         in.items[i] = (struct queue_item){.alert = &hook.alerts[i],
                                           .type = incident_intake_type(t->in, &hook.alerts[i])};
     if (incident_intake_take(t, &in))
-        answer_webhook(t, &in);
+        incident_answer_webhook(t, &in);
 }
 
-static void take_one(struct intake *t, const struct json *doc, int64_t now_us)
+static void incident_take_one(struct intake *t, const struct json *doc, int64_t now_us)
 {
     struct alert_faults *faults = arena_zero(t->q->arena, 1, sizeof *faults);
     struct alert alert;
@@ -309,8 +309,8 @@ static void take_one(struct intake *t, const struct json *doc, int64_t now_us)
     }
     item.type = incident_intake_type(t->in, &alert);
     if (!item.type.n)
-        refuse_type(t, alert.alert_type);
-    else if (!runbook_ok(t->in, &alert, t->q->arena, faults))
+        incident_refuse_type(t, alert.alert_type);
+    else if (!incident_runbook_ok(t->in, &alert, t->q->arena, faults))
         incident_intake_refuse(t, faults);
     else if (incident_intake_take(t, &in))
         incident_intake_answer_one(t, &item);
@@ -326,9 +326,9 @@ static void intake_take_body(struct intake *t, const struct json *doc)
         t->refused = "bad_signature";
         app_fail(t->r, 401, t->refused, "%s", e.text);
     } else if (source) {
-        take_webhook(t, doc, now_us);
+        incident_take_webhook(t, doc, now_us);
     } else {
-        take_one(t, doc, now_us);
+        incident_take_one(t, doc, now_us);
     }
 }
 

@@ -82,7 +82,7 @@ static bool incident_open_publish_old(struct incidents *in, struct err *e)
     return ok;
 }
 
-static struct queue_rules rules_of(const struct incidents *in)
+static struct queue_rules incident_rules_of(const struct incidents *in)
 {
     return (struct queue_rules){.setup = in->setup,
                                 .running_max = in->config->max_concurrent,
@@ -93,7 +93,7 @@ static struct queue_rules rules_of(const struct incidents *in)
 static bool incident_open_start(struct incidents *in, struct err *e)
 {
     struct queue_options o = {.host = in->host,
-                              .rules = rules_of(in),
+                              .rules = incident_rules_of(in),
                               .engine = &in->engine,
                               .on_change = incident_open_on_change,
                               .ctx = in};
@@ -151,7 +151,7 @@ void incidents_change(struct incidents *in, struct setup *held, struct incident_
     in->config = &held->config->incidents;
     in->setup = incident_setup_retain(setup);
     in->types = incident_alert_types(setup);
-    rules = rules_of(in);
+    rules = incident_rules_of(in);
     assert(in->types && in->queue);
     incident_open_check_default(in);
     pthread_mutex_unlock(in->lock);

@@ -137,7 +137,7 @@ static const struct pager_word opsgenie_actions[] = {
 };
 
 /* Milliseconds since 1970. */
-static int64_t opsgenie_time(const struct webhook_reader *r, const struct json_node *alert)
+static int64_t webhook_opsgenie_time(const struct webhook_reader *r, const struct json_node *alert)
 {
     const struct json_node *v = json_find(r->doc, alert, STR("createdAt"));
     int64_t ms = 0;
@@ -178,5 +178,5 @@ void webhook_read_opsgenie(struct webhook_reader *r)
                             webhook_text(r, v, "message"),
                             webhook_text(r, v, "entity")},
                     4);
-    webhook_set_start(r, out, opsgenie_time(r, v));
+    webhook_set_start(r, out, webhook_opsgenie_time(r, v));
 }

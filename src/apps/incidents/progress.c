@@ -10,8 +10,9 @@
 /* ---- stages ---- */
 
 /* Appends the row of one agent to the list. */
-static str write_agent(struct json_out *o, struct agent_log *log,
-                       const struct incident_agent *agent, str label, str run, struct arena *a)
+static str incident_write_agent(struct json_out *o, struct agent_log *log,
+                                const struct incident_agent *agent, str label, str run,
+                                struct arena *a)
 {
     struct agent_row row;
     struct json doc;
@@ -82,12 +83,12 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
         json_member_str(&o, "name", t->name);
         json_member_array(&o, "agents");
         for (size_t j = 0; j < t->agent_count; j++)
-            states[j] = write_agent(&o,
-                                    log,
-                                    &s->agents[t->agents[j]],
-                                    t->labels[j],
-                                    agent_team_run(&a, run, t->name, t->labels[j]),
-                                    &a);
+            states[j] = incident_write_agent(&o,
+                                             log,
+                                             &s->agents[t->agents[j]],
+                                             t->labels[j],
+                                             agent_team_run(&a, run, t->name, t->labels[j]),
+                                             &a);
         json_out_end(&o);
         json_member_str(&o, "status", stage_status(states, t->agent_count, t->all));
         json_out_end(&o);
@@ -114,7 +115,8 @@ typedef bool on_waiting(void *ctx, const struct agent_row *row, const struct age
 
 /* Each waiting run of the investigation, with its question. Runs are found by session and name, so
  * neither a changed configuration of agents nor the number of other runs matters. */
-static bool each_waiting(struct agent_log *log, str run, on_waiting *on, void *ctx, struct err *e)
+static bool incident_each_waiting(struct agent_log *log, str run, on_waiting *on, void *ctx,
+                                  struct err *e)
 {
     struct agent_rows parts = {0};
     struct agent_effect question;
@@ -163,7 +165,7 @@ bool incident_pending(struct agent_log *log, str run, struct buf *out, struct er
 
     json_out_init(&o, out);
     json_out_array(&o);
-    if (!each_waiting(log, run, incident_progress_write_question, &o, e))
+    if (!incident_each_waiting(log, run, incident_progress_write_question, &o, e))
         return false;
     json_out_end(&o);
     return json_out_ok(&o, e);
@@ -174,15 +176,15 @@ struct dropping {
     int64_t now_us;
 };
 
-static bool cancel_row(const struct dropping *d, struct agent_row row, struct err *e)
+static bool incident_cancel_row(const struct dropping *d, struct agent_row row, struct err *e)
 {
     row.status = row.reason = STR("cancelled");
     row.updated_us = d->now_us;
     return agent_log_run_put(d->log, &row, e);
 }
 
-static bool drop_one(void *ctx, const struct agent_row *row, const struct agent_effect *f,
-                     struct err *e)
+static bool incident_drop_one(void *ctx, const struct agent_row *row, const struct agent_effect *f,
+                              struct err *e)
 {
     const struct dropping *d = ctx;
 
@@ -195,7 +197,7 @@ static bool drop_one(void *ctx, const struct agent_row *row, const struct agent_
                                                                         .who = STR("cancel"),
                                                                         .now_us = d->now_us},
                                                e)) &&
-           cancel_row(d, *row, e);
+           incident_cancel_row(d, *row, e);
 }
 
 bool incident_drop(struct agent_log *log, str run, int64_t now_us, struct err *e)
@@ -206,9 +208,9 @@ bool incident_drop(struct agent_log *log, str run, int64_t now_us, struct err *e
     bool ok;
 
     arena_init(&a, INCIDENT_ARENA);
-    ok = each_waiting(log, run, drop_one, &d, e);
+    ok = incident_each_waiting(log, run, incident_drop_one, &d, e);
     if (ok && agent_log_run_get(log, run, &a, &row, e) && str_eq(row.status, STR("running")))
-        ok = cancel_row(&d, row, e);
+        ok = incident_cancel_row(&d, row, e);
     arena_release(&a);
     return ok;
 }

@@ -89,7 +89,7 @@ static void alert_line(struct buf *out, const char *name, str value)
         buf_printf(out, "%s: " STR_FMT "\n", name, STR_ARG(value));
 }
 
-static void put_alert(const struct incident *in, struct buf *out)
+static void prompt_put_alert(const struct incident *in, struct buf *out)
 {
     const struct incident_alert *alert = &in->o->alert;
     char when[CLOCK_TEXT_SIZE];
@@ -110,9 +110,9 @@ static void put_alert(const struct incident *in, struct buf *out)
     buf_release(&text);
 }
 
-static void put_context(const struct incident *in, str earlier, struct buf *out)
+static void prompt_put_context(const struct incident *in, str earlier, struct buf *out)
 {
-    put_alert(in, out);
+    prompt_put_alert(in, out);
     buf_add(out, STR("\n## Runbook\n\n"));
     if (in->runbook_note.n)
         buf_printf(out, STR_FMT "\n", STR_ARG(in->runbook_note));
@@ -124,7 +124,7 @@ static void put_context(const struct incident *in, str earlier, struct buf *out)
     }
 }
 
-static void put_tools(const struct agent_team *p, struct buf *out)
+static void prompt_put_tools(const struct agent_team *p, struct buf *out)
 {
     struct buf tools;
 
@@ -138,7 +138,7 @@ static void put_tools(const struct agent_team *p, struct buf *out)
     buf_release(&tools);
 }
 
-static void put_points(const struct agent_team *p, struct buf *out)
+static void prompt_put_points(const struct agent_team *p, struct buf *out)
 {
     size_t *sizes = base_alloc((p->point_count + 1) * sizeof *sizes), share;
 
@@ -162,7 +162,7 @@ static void put_points(const struct agent_team *p, struct buf *out)
     free(sizes);
 }
 
-static void put_notes(const struct agent_team *p, struct buf *out)
+static void prompt_put_notes(const struct agent_team *p, struct buf *out)
 {
     if (!p->note_count)
         return;
@@ -179,8 +179,8 @@ static const char call_form[] =
     "\"reason\": \"what this will show\"}";
 
 /* The one place where reasoning is asked for. */
-static void put_contract(const struct agent_team *p, const char *what, const char *about,
-                         struct buf *out)
+static void prompt_put_contract(const struct agent_team *p, const char *what, const char *about,
+                                struct buf *out)
 {
     if (p->reasoning && !p->level.n)
         buf_printf(out,
@@ -198,19 +198,20 @@ void prompt_select(const struct agent_team *p, struct buf *out)
     buf_add(out,
             STR("# Choose the first tools\n\nAn alert has come in. Decide which tools to call "
                 "first to find out what causes it.\n\n"));
-    put_context(p->in, p->earlier, out);
-    put_tools(p, out);
-    put_notes(p, out);
+    prompt_put_context(p->in, p->earlier, out);
+    prompt_put_tools(p, out);
+    prompt_put_notes(p, out);
     buf_printf(out,
                "\n## Your answer\n\nA JSON array with one object for each call, in this "
                "form:\n\n[%s]\n\nUse only the tools above, with parameters as their schemas have "
                "them. An empty array says that no tool can help.\n",
                call_form);
-    put_contract(p,
-                 "the JSON array",
-                 "which symptoms the alert describes, which steps of the runbook apply, which "
-                 "tools give the facts for them, and with which parameters",
-                 out);
+    prompt_put_contract(
+        p,
+        "the JSON array",
+        "which symptoms the alert describes, which steps of the runbook apply, which "
+        "tools give the facts for them, and with which parameters",
+        out);
 }
 
 void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *out)
@@ -219,10 +220,10 @@ void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *
     buf_add(out,
             STR("# Go on or conclude\n\nThis is an investigation under way. Decide whether the "
                 "facts are enough to explain the alert, or which tools to call next.\n\n"));
-    put_context(p->in, p->earlier, out);
-    put_tools(p, out);
-    put_points(p, out);
-    put_notes(p, out);
+    prompt_put_context(p->in, p->earlier, out);
+    prompt_put_tools(p, out);
+    prompt_put_points(p, out);
+    prompt_put_notes(p, out);
     buf_printf(out,
                "\n## Your answer\n\nThis is round %u of at most %u. A JSON object in this "
                "form:\n\n{\"continue\": true, \"reasoning\": \"why\", \"tools\": [%s]}\n\n"
@@ -231,10 +232,11 @@ void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *
                iteration,
                p->agent->iterations,
                call_form);
-    put_contract(p,
-                 "the JSON object",
-                 "what the results show, what is still open, and whether a tool can settle it",
-                 out);
+    prompt_put_contract(
+        p,
+        "the JSON object",
+        "what the results show, what is still open, and whether a tool can settle it",
+        out);
 }
 
 void prompt_again(struct buf *out, str answer, const char *why)
@@ -257,9 +259,9 @@ void prompt_analysis(const struct agent_team *p, str why, struct buf *out)
             STR_ARG(why));
     else
         buf_add(out, STR("# Analyse the alert\n\nAll facts that were asked for are here.\n\n"));
-    put_context(p->in, p->earlier, out);
-    put_points(p, out);
-    put_notes(p, out);
+    prompt_put_context(p->in, p->earlier, out);
+    prompt_put_points(p, out);
+    prompt_put_notes(p, out);
     buf_add(out, STR("\n## Your answer\n\n"));
     incident_prompt_put_text(out, p->in->form);
 }
@@ -282,8 +284,8 @@ void prompt_loop(const struct agent_team *p, struct buf *out)
     buf_add(out,
             STR("# Investigate the alert\n\nAn alert has come in. Find out what causes it by "
                 "calling tools, then give your analysis as the answer.\n\n"));
-    put_context(p->in, p->earlier, out);
-    put_notes(p, out);
+    prompt_put_context(p->in, p->earlier, out);
+    prompt_put_notes(p, out);
     buf_add(out, STR("\n## How to work\n\n"));
     if (p->strategy == INCIDENT_REACT)
         buf_add(out, str_c(react_form));
@@ -313,7 +315,7 @@ void prompt_synthesis(struct incident *in, const struct config_stage *t,
                "other and which evidence is better, what only one has seen.\n\n",
                STR_ARG(t->name),
                r->agent_team_count);
-    put_context(in, STR(""), out);
+    prompt_put_context(in, STR(""), out);
     buf_add(out, STR("\n## Findings\n\n"));
     for (size_t i = 0; i < r->agent_team_count; i++) {
         const struct agent_team *p = &r->parties[i];
@@ -331,7 +333,7 @@ void prompt_synthesis(struct incident *in, const struct config_stage *t,
 void prompt_summary(struct incident *in, str analysis, struct buf *out)
 {
     buf_add(out, STR("# Summarise for executives\n\n"));
-    put_alert(in, out);
+    prompt_put_alert(in, out);
     buf_add(out, STR("\n## Analysis\n\n"));
     agent_data_write(out, "analysis", analysis, EARLIER_SIZE);
     buf_add(out,
@@ -352,14 +354,14 @@ void prompt_chat(const struct agent_team *p, str report, str said, str question,
                         "cannot be found out.\n\n")
                   : STR("No tools can be called. Answer from what is here, and say so if it is not "
                         "enough.\n\n"));
-    put_context(p->in, STR(""), out);
+    prompt_put_context(p->in, STR(""), out);
     buf_add(out, STR("\n## Report\n\n"));
     agent_data_write(out, "report", report, 2 * EARLIER_SIZE);
     if (said.n) {
         buf_add(out, STR("\n## What was asked before\n\n"));
         agent_data_write(out, "talk", said, EARLIER_SIZE);
     }
-    put_notes(p, out);
+    prompt_put_notes(p, out);
     if (tools && p->strategy == INCIDENT_REACT) {
         buf_add(out, STR("\n## How to work\n\n"));
         buf_add(out, str_c(react_form));

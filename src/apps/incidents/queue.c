@@ -176,8 +176,8 @@ str queue_agent(struct queue *q, str alert_type)
     return q->o.engine->assigned(q->rules.setup, alert_type, &agent, &servers) ? agent : STR("");
 }
 
-static struct alert_table_row row_of_run(struct queue *q, const struct agent_row *run,
-                                         const struct incident_options *o, struct arena *a)
+static struct alert_table_row queue_row_of_run(struct queue *q, const struct agent_row *run,
+                                               const struct incident_options *o, struct arena *a)
 {
     return (struct alert_table_row){.id = run->id,
                                     .session = run->session_id,
@@ -203,7 +203,7 @@ static bool incident_queue_adopt_run(struct queue *q, const struct agent_row *ru
                                      const struct incident_options *o, struct arena *a,
                                      struct err *e)
 {
-    struct alert_table_row row = row_of_run(q, run, o, a);
+    struct alert_table_row row = queue_row_of_run(q, run, o, a);
 
     if (!row.agent.n)
         return err_set(e,
@@ -285,7 +285,7 @@ bool queue_end_resolved(struct queue *q, struct entry *n, const struct alert_tab
     return true;
 }
 
-static void cancel_waiting(struct queue *q, struct entry *n)
+static void queue_cancel_waiting(struct queue *q, struct entry *n)
 {
     n->row.cancelled = true;
     queue_end_waiting(q,
@@ -309,7 +309,7 @@ void queue_cancel_entry(struct queue *q, struct entry *n)
     if (n->running)
         incident_queue_cancel_running(q, n);
     else
-        cancel_waiting(q, n);
+        queue_cancel_waiting(q, n);
 }
 
 bool queue_cancel(struct queue *q, str id, struct arena *a, struct alert_table_row *row,
@@ -333,7 +333,7 @@ bool queue_cancel(struct queue *q, str id, struct arena *a, struct alert_table_r
 
 /* ---- life ---- */
 
-static void take_rules(struct queue *q, const struct queue_rules *rules)
+static void queue_take_rules(struct queue *q, const struct queue_rules *rules)
 {
     struct incident_setup *old = q->rules.setup;
 
@@ -346,7 +346,7 @@ static void take_rules(struct queue *q, const struct queue_rules *rules)
 void queue_change(struct queue *q, const struct queue_rules *rules)
 {
     pthread_mutex_lock(&q->lock);
-    take_rules(q, rules);
+    queue_take_rules(q, rules);
     for (size_t i = 0; i < q->waiting.n && i < rules->running_max; i++)
         queue_hire(q);
     pthread_mutex_unlock(&q->lock);
@@ -370,7 +370,7 @@ static bool incident_queue_take_up(struct queue *q, struct err *e)
                 continue;
             n = queue_enter(q, &rows[i]);
             if (rows[i].cancelled) {
-                cancel_waiting(q, n);
+                queue_cancel_waiting(q, n);
                 continue;
             }
             if (queue_end_resolved(q, n, &rows[i]))
@@ -390,7 +390,7 @@ bool queue_open(const struct queue_options *o, struct queue **out, struct err *e
 
     memset(q, 0, sizeof *q);
     q->o = *o;
-    take_rules(q, &o->rules);
+    queue_take_rules(q, &o->rules);
     q->host = *o->host;
     q->host.leave = &q->leave;
     pthread_mutex_init(&q->lock, NULL);

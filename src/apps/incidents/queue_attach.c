@@ -57,7 +57,7 @@ static void attach_answer(struct queue_item *item, enum queue_result result, str
 
 /* ---- the data of an investigation ---- */
 
-static bool is_of_group(str key)
+static bool attach_is_of_group(str key)
 {
     return str_is_one_of(key, "groupKey groupLabels receiver externalURL");
 }
@@ -71,7 +71,7 @@ static void attach_write_members(struct json_out *o, str data, bool of_group, st
 
     root = json_open(&doc, data, &e) ? json_root(&doc) : NULL;
     JSON_FOREACH(k, &doc, root) {
-        if (!json_text(&doc, k, a, &key) || is_of_group(key) != of_group)
+        if (!json_text(&doc, k, a, &key) || attach_is_of_group(key) != of_group)
             continue;
         json_out_key(o, key);
         json_out_raw(o, json_raw(&doc, json_value(k)));

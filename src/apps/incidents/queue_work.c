@@ -101,7 +101,7 @@ static void incident_queue_work_on_effect(void *ctx, const struct agent_effect *
 
 /* ---- results ---- */
 
-static void write_report(struct buf *out, const struct incident_report *r)
+static void queue_write_report(struct buf *out, const struct incident_report *r)
 {
     struct json_out o;
 
@@ -147,7 +147,7 @@ static void incident_queue_work_explain(struct queue *q, struct entry *n, struct
 }
 
 /* The alert waits for an approval without taking a worker. Its timeout restarts when it resumes. */
-static void put_aside(struct queue *q, struct entry *n)
+static void queue_put_aside(struct queue *q, struct entry *n)
 {
     assert(n->running && !n->row.cancelled && q->asking.n < QUEUE_ASKING_MAX);
     n->timed_out = false; /* the time may have ended after the engine decided to wait */
@@ -177,7 +177,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
         return;
     }
     if (r->end == INCIDENT_WAITING && !n->row.cancelled && q->asking.n < QUEUE_ASKING_MAX) {
-        put_aside(q, n);
+        queue_put_aside(q, n);
         return;
     }
     if (r->end == INCIDENT_WAITING)
@@ -196,7 +196,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     n->row.stages = r->stages;
     buf_set(&n->step, str_c(how->step));
     buf_init(&report, REPORT_MAX);
-    write_report(&report, r);
+    queue_write_report(&report, r);
     stored = queue_changed(q, n, true, buf_str(&report));
     buf_release(&report);
     if (stored && n->unstored && q->host.daemon.n && !atomic_load(&q->leave)) {

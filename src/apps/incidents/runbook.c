@@ -33,7 +33,7 @@ bool runbook_is_url(str name)
 
 /* ---- a file ---- */
 
-static int open_below(const char *folder, const char *name, struct err *e)
+static int runbook_open_below(const char *folder, const char *name, struct err *e)
 {
     struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -78,7 +78,7 @@ static bool incident_runbook_read_file(const struct runbook_source *r, struct bu
         return err_set(e, ERR_INPUT, "the runbook's name has a NUL in it");
     arena_init(&a, 4 * RUNBOOK_MAX);
     name = arena_dup(&a, r->name);
-    fd = open_below(r->folder, name.p, e);
+    fd = runbook_open_below(r->folder, name.p, e);
     if (fd >= 0) {
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
             err_set(e, ERR_INPUT, "the runbook \"%.*s\" is no file", NAME_SHOWN, name.p);
@@ -158,7 +158,7 @@ static str runbook_authorize(str user, struct arena *a)
     return text;
 }
 
-static bool host_is(str host, str domain)
+static bool runbook_host_is(str host, str domain)
 {
     size_t skip = host.n - domain.n;
 
@@ -170,13 +170,14 @@ static bool host_is(str host, str domain)
 static bool host_allowed(const struct runbook_source *r, str host)
 {
     for (size_t i = 0; i < r->domain_count; i++)
-        if (host_is(host, r->domains[i]) || (str_eq(host, STR("raw.githubusercontent.com")) &&
-                                             str_eq(r->domains[i], STR("github.com"))))
+        if (runbook_host_is(host, r->domains[i]) ||
+            (str_eq(host, STR("raw.githubusercontent.com")) &&
+             str_eq(r->domains[i], STR("github.com"))))
             return true;
     return false;
 }
 
-static bool url_allowed(const struct runbook_source *r, str url, struct err *e)
+static bool runbook_url_allowed(const struct runbook_source *r, str url, struct err *e)
 {
     struct client_url parsed;
 
@@ -230,7 +231,7 @@ static bool runbook_fetch_url(struct mcp_io *io, const struct runbook_source *r,
 
         q.url = runbook_raw_url(runbook_cut_user(url, &user, a), a);
         url = user.n ? url : q.url; /* a relative redirect keeps the user */
-        if (!url_allowed(r, q.url, e))
+        if (!runbook_url_allowed(r, q.url, e))
             return false;
         if (user.n)
             q.headers = arena_join(a, q.headers, runbook_authorize(user, a), STR(""));
@@ -288,7 +289,7 @@ bool runbook_check(const struct runbook_source *r, struct err *e)
         str user;
 
         arena_init(&a, (size_t)1 << 20);
-        ok = url_allowed(r, runbook_cut_user(r->name, &user, &a), e);
+        ok = runbook_url_allowed(r, runbook_cut_user(r->name, &user, &a), e);
         arena_release(&a);
         return ok;
     }

@@ -13,7 +13,7 @@
 
 /* ---- the servers ---- */
 
-static const char *const *plain_env(struct arena *a)
+static const char *const *servers_plain_env(struct arena *a)
 {
     static const char *const names[] = {"PATH", "HOME"};
     const char **env = arena_zero(a, COUNT_OF(names) + 1, sizeof *env);
@@ -45,7 +45,7 @@ void servers_open(struct incident *in)
         t->url = str_c(argv[0]);
     } else {
         t->argv = argv;
-        t->env = plain_env(in->arena);
+        t->env = servers_plain_env(in->arena);
         t->cwd = ".";
     }
 }
@@ -163,7 +163,7 @@ void servers_write(const struct agent_team *p, struct buf *out)
     buf_add(out, STR("\n]"));
 }
 
-static bool uses_server(const struct config_agent *d, size_t source)
+static bool servers_uses_server(const struct config_agent *d, size_t source)
 {
     for (size_t i = 0; i < d->tool_count; i++)
         if (d->tools[i].source == source)
@@ -177,7 +177,7 @@ str servers_instructions(const struct agent_team *p, struct arena *a)
     str all = STR("");
 
     for (size_t i = 0; !p->in->o->server_argv && i < s->config->agents->tools_count; i++)
-        if (s->servers[i].instructions.n && uses_server(&p->agent->def, i))
+        if (s->servers[i].instructions.n && servers_uses_server(&p->agent->def, i))
             all = arena_printf(a,
                                STR_FMT "## " STR_FMT "\n\n" STR_FMT "\n\n",
                                STR_ARG(all),

@@ -62,12 +62,12 @@ static const char shape[] =
 
 /* ---- life ---- */
 
-static int by_text(const void *a, const void *b)
+static int incident_by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void list_types(struct incident_setup *s)
+static void incident_list_types(struct incident_setup *s)
 {
     size_t n = 0, at = 0;
     const char **list;
@@ -80,7 +80,7 @@ static void list_types(struct incident_setup *s)
             if (!str_eq(s->chains[i].types[j], STR("*")))
                 list[at++] = s->chains[i].types[j].p;
     assert(at <= n);
-    qsort(list, at, sizeof *list, by_text);
+    qsort(list, at, sizeof *list, incident_by_text);
     s->types = list;
 }
 
@@ -102,7 +102,7 @@ bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
          setup_read_servers(&b, s) && setup_read_agents(&b, s) && setup_read_chains(&b, s);
     if (ok) {
         assert(s->agent_count > 0 && s->chain_count > 0);
-        list_types(s);
+        incident_list_types(s);
         *out = s;
     } else {
         incident_setup_free(s);
@@ -144,7 +144,7 @@ const char *const *incident_alert_types(const struct incident_setup *s)
     return s->types;
 }
 
-static const struct incident_chain *chain_with(const struct incident_setup *s, str type)
+static const struct incident_chain *incident_chain_with(const struct incident_setup *s, str type)
 {
     for (size_t i = 0; i < s->chain_count; i++)
         for (size_t j = 0; j < s->chains[i].type_count; j++)
@@ -155,9 +155,9 @@ static const struct incident_chain *chain_with(const struct incident_setup *s, s
 
 const struct incident_chain *setup_chain(const struct incident_setup *s, str alert_type)
 {
-    const struct incident_chain *c = chain_with(s, alert_type);
+    const struct incident_chain *c = incident_chain_with(s, alert_type);
 
-    return c ? c : chain_with(s, STR("*"));
+    return c ? c : incident_chain_with(s, STR("*"));
 }
 
 bool incident_assigned(const struct incident_setup *s, str alert_type, str *agent,

@@ -21,8 +21,8 @@ static bool incident_setup_agent_taken(const struct incident_setup *s, str type,
     return false;
 }
 
-static bool read_types(struct config_build *b, struct incident_setup *s, const struct json_node *v,
-                       struct incident_chain *to)
+static bool setup_read_types(struct config_build *b, struct incident_setup *s,
+                             const struct json_node *v, struct incident_chain *to)
 {
     const struct json *doc = &b->source->doc;
     str by;
@@ -49,8 +49,8 @@ static bool read_types(struct config_build *b, struct incident_setup *s, const s
 /* ---- agents ---- */
 
 /* Which tools of a server it may use, as TOOL or SERVER.TOOL; no list: all. */
-static void add_tools(struct config_build *b, const struct json_node *list, size_t source,
-                      struct config_agent *to)
+static void setup_add_tools(struct config_build *b, const struct json_node *list, size_t source,
+                            struct config_agent *to)
 {
     const struct json *doc = &b->source->doc;
     str prefix;
@@ -69,8 +69,8 @@ static void add_tools(struct config_build *b, const struct json_node *list, size
     }
 }
 
-static bool read_agent_servers(struct config_build *b, const struct incident_setup *s,
-                               const struct json_node *v, struct incident_agent *to)
+static bool setup_read_agent_servers(struct config_build *b, const struct incident_setup *s,
+                                     const struct json_node *v, struct incident_agent *to)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *list = setup_find(b, v, "mcp_servers"),
@@ -93,7 +93,7 @@ static bool read_agent_servers(struct config_build *b, const struct incident_set
             return config_wrong(b, k, "it is named twice");
         seen[at] = true;
         if (s->servers[at].on)
-            add_tools(b, tools, at, &to->def);
+            setup_add_tools(b, tools, at, &to->def);
     }
     return true;
 }
@@ -143,8 +143,8 @@ static const struct config_row agent_row[] = {
 };
 static const struct config_rows agent_rows = {agent_row, COUNT_OF(agent_row)};
 
-static bool read_agent(struct config_build *b, struct incident_setup *s,
-                       const struct json_node *key)
+static bool setup_read_agent(struct config_build *b, struct incident_setup *s,
+                             const struct json_node *key)
 {
     const struct json_node *v = json_value(key);
     struct incident_agent *to = &s->agents[s->agent_count++];
@@ -155,7 +155,7 @@ static bool read_agent(struct config_build *b, struct incident_setup *s,
     to->def.approve_count = s->approve_count;
     setup_read_reasoning(b, setup_find(b, v, "enable_reasoning"), to);
     return config_check_name(b, key, to->name) && config_rows_read(b, &agent_rows, v, to) &&
-           read_agent_servers(b, s, v, to);
+           setup_read_agent_servers(b, s, v, to);
 }
 
 /* Makes the chain for an agent that has alert types of its own. */
@@ -169,7 +169,7 @@ static bool chain_of_one(struct config_build *b, struct incident_setup *s, size_
     if (!types)
         return true;
     *c = (struct incident_chain){.name = a->name};
-    if (!read_types(b, s, types, c))
+    if (!setup_read_types(b, s, types, c))
         return false;
     c->stages = arena_zero(&b->c->arena, 1, sizeof *c->stages);
     c->stages[0] = (struct config_stage){.name = STR("investigation"), .agent_count = 1};
@@ -194,7 +194,7 @@ bool setup_read_agents(struct config_build *b, struct incident_setup *s)
     s->agents = arena_zero(&b->c->arena, n + 1, sizeof *s->agents);
     s->chains = arena_zero(&b->c->arena, n + json_count(doc, chains) + 1, sizeof *s->chains);
     JSON_FOREACH(k, doc, all)
-        if (!read_agent(b, s, k) ||
+        if (!setup_read_agent(b, s, k) ||
             !chain_of_one(b, s, s->agent_count - 1, setup_find(b, json_value(k), "alert_types")))
             return false;
     return true;
@@ -244,8 +244,8 @@ static void chain_tools(struct config_build *b, const struct incident_setup *s,
     c->server_names = names;
 }
 
-static bool read_chain(struct config_build *b, struct incident_setup *s,
-                       const struct json_node *key, const char *const *names)
+static bool setup_read_chain(struct config_build *b, struct incident_setup *s,
+                             const struct json_node *key, const char *const *names)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *v = json_value(key), *stages = setup_find(b, v, "stages");
@@ -261,7 +261,7 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
         if (str_eq(str_c(names[i]), c->name))
             return config_wrong(b, key, "an agent has this name already");
     c->stages = arena_zero(&b->c->arena, CONFIG_STAGES_MAX, sizeof *c->stages);
-    if (!read_types(b, s, setup_find(b, v, "alert_types"), c))
+    if (!setup_read_types(b, s, setup_find(b, v, "alert_types"), c))
         return false;
     JSON_FOREACH(t, doc, stages) {
         c->stages[c->stage_count].all = all;
@@ -288,7 +288,7 @@ bool setup_read_chains(struct config_build *b, struct incident_setup *s)
     for (size_t i = 0; i < s->agent_count; i++)
         names[i] = s->agents[i].name.p;
     JSON_FOREACH(k, doc, all)
-        if (!read_chain(b, s, k, names))
+        if (!setup_read_chain(b, s, k, names))
             return false;
     for (size_t i = 0; i < s->chain_count; i++)
         chain_tools(b, s, &s->chains[i]);

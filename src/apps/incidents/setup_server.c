@@ -38,7 +38,7 @@ static const struct {
     {"email", MASK_EMAIL},
 };
 
-static bool add_groups(struct config_build *b, const struct json_node *list, unsigned *groups)
+static bool setup_add_groups(struct config_build *b, const struct json_node *list, unsigned *groups)
 {
     const struct json *doc = &b->source->doc;
     const char *names[COUNT_OF(known_patterns) + 32];
@@ -64,15 +64,15 @@ static bool add_groups(struct config_build *b, const struct json_node *list, uns
     return true;
 }
 
-static bool read_masking(struct config_build *b, const struct json_node *v, struct mask **out)
+static bool setup_read_masking(struct config_build *b, const struct json_node *v, struct mask **out)
 {
     struct mask_options o = {0};
     bool enabled;
 
     if (!v || (json_bool(setup_find(b, v, "enabled"), &enabled) && !enabled))
         return true;
-    if (!add_groups(b, setup_find(b, v, "pattern_groups"), &o.groups) ||
-        !add_groups(b, setup_find(b, v, "patterns"), &o.groups) ||
+    if (!setup_add_groups(b, setup_find(b, v, "pattern_groups"), &o.groups) ||
+        !setup_add_groups(b, setup_find(b, v, "patterns"), &o.groups) ||
         !config_mask_patterns_read(b, setup_find(b, v, "custom_patterns")))
         return false;
     o.patterns = b->c->mask_patterns;
@@ -85,8 +85,8 @@ static bool read_masking(struct config_build *b, const struct json_node *v, stru
 /* ---- servers ---- */
 
 /* A flag for all of its tools, or a list of those that need approval. */
-static void read_approval(struct config_build *b, struct incident_setup *s,
-                          const struct json_node *v, size_t source)
+static void setup_read_approval(struct config_build *b, struct incident_setup *s,
+                                const struct json_node *v, size_t source)
 {
     const struct json *doc = &b->source->doc;
     struct config_tool_ref ref = {.source = source, .tool = STR("")};
@@ -106,8 +106,8 @@ static const struct config_row timeout_row[] = {
 };
 static const struct config_rows server_rows = {timeout_row, COUNT_OF(timeout_row)};
 
-static bool read_server(struct config_build *b, struct incident_setup *s,
-                        const struct json_node *key)
+static bool setup_read_server(struct config_build *b, struct incident_setup *s,
+                              const struct json_node *key)
 {
     const struct json_node *v = json_value(key), *id = setup_find(b, v, "server_id");
     size_t at = b->c->agents->tools_count++;
@@ -119,14 +119,14 @@ static bool read_server(struct config_build *b, struct incident_setup *s,
     to->instructions = config_text(b, setup_find(b, v, "instructions"));
     if (!json_bool(setup_find(b, v, "enabled"), &to->on))
         to->on = true;
-    read_approval(b, s, setup_find(b, v, "approval"), at);
+    setup_read_approval(b, s, setup_find(b, v, "approval"), at);
     if (!config_check_name(b, key, tools->name))
         return false;
     if (id && !str_eq(config_text(b, id), tools->name))
         return config_wrong(b, id, "is not the name that the server has here");
     return config_mcp_read(b, setup_find(b, v, "connection_params"), tools) &&
            config_rows_read(b, &server_rows, v, tools) &&
-           read_masking(b, setup_find(b, v, "data_masking"), &tools->mask);
+           setup_read_masking(b, setup_find(b, v, "data_masking"), &tools->mask);
 }
 
 bool setup_read_servers(struct config_build *b, struct incident_setup *s)
@@ -144,7 +144,7 @@ bool setup_read_servers(struct config_build *b, struct incident_setup *s)
     s->approve = arena_zero(&b->c->arena, approvals + 1, sizeof *s->approve);
     b->c->agents->tools = arena_zero(&b->c->arena, n + 1, sizeof *b->c->agents->tools);
     JSON_FOREACH(k, doc, all)
-        if (!read_server(b, s, k))
+        if (!setup_read_server(b, s, k))
             return false;
     return true;
 }

@@ -14,7 +14,7 @@ static const struct incident_agent nobody = {.name = STR_INIT("synthesis"),
                                              .iterations = 1,
                                              .data_size = INCIDENT_DATA_SIZE};
 
-static void decide_reasoning(struct agent_team *p)
+static void stage_decide_reasoning(struct agent_team *p)
 {
     const struct incident_options *o = p->in->o;
     enum incident_tri wanted = o->reasoning;
@@ -46,7 +46,7 @@ void agent_team_init(struct agent_team *p, struct incident *in, const struct con
     arena_init(&p->arena, INCIDENT_ARENA);
     p->run = agent_team_run(&p->arena, in->o->run, t->name, label);
     p->why = p->reasoning_seen = p->earlier = STR("");
-    decide_reasoning(p);
+    stage_decide_reasoning(p);
 }
 
 static void incident_stage_work(void *agent_team)

@@ -25,7 +25,7 @@ struct incident_alert status_alert(const struct alert_table_row *row)
 
 /* ---- JSON ---- */
 
-static void write_servers(struct json_out *o, const char *const *servers)
+static void status_write_servers(struct json_out *o, const char *const *servers)
 {
     json_member_array(o, "assigned_mcp_servers");
     for (; servers && *servers; servers++)
@@ -34,16 +34,16 @@ static void write_servers(struct json_out *o, const char *const *servers)
 }
 
 /* A member of the report, unchanged, or null. */
-static void write_part(struct json_out *o, const char *key, const struct json *report,
-                       const char *member)
+static void status_write_part(struct json_out *o, const char *key, const struct json *report,
+                              const char *member)
 {
     const struct json_node *v = json_find(report, json_root(report), str_c(member));
 
-    assert(json_root(report)); /* report_parse */
+    assert(json_root(report)); /* status_report_parse */
     json_member_raw(o, key, v && !json_is(report, v, STR("")) ? json_raw(report, v) : STR("null"));
 }
 
-static void report_parse(const struct alert_table_row *row, struct json *doc)
+static void status_report_parse(const struct alert_table_row *row, struct json *doc)
 {
     struct err e;
 
@@ -66,7 +66,7 @@ void status_brief(struct json_out *o, const struct alert_table_row *row, const c
     json_member_str_or_null(o, "current_agent", row->current_agent);
     step_read(row->step, &stage, &agent);
     json_member_str_or_null(o, "current_stage", stage);
-    write_servers(o, servers);
+    status_write_servers(o, servers);
     json_member_str_or_null(o, "error", row->error);
 }
 
@@ -74,10 +74,10 @@ void status_write(struct json_out *o, const struct alert_table_row *row, const c
 {
     struct json report;
 
-    report_parse(row, &report);
+    status_report_parse(row, &report);
     json_out_object(o);
     status_brief(o, row, servers);
-    write_part(o, "result", &report, "markdown");
+    status_write_part(o, "result", &report, "markdown");
     json_member_i64(o, "timestamp", row->updated_us);
     json_out_end(o);
     json_release(&report);
@@ -162,7 +162,7 @@ void status_types(void *app, const struct app_request *q, struct app_reply *r)
     json_out_end(&o);
 }
 
-static bool may_see(const struct app_request *q, const struct alert_table_row *row)
+static bool status_may_see(const struct app_request *q, const struct alert_table_row *row)
 {
     return q->operator_ || str_eq(q->key, row->key);
 }
@@ -173,7 +173,7 @@ static bool incident_status_find(struct incidents *in, const struct app_request 
 {
     struct err e = {.code = ERR_NOT_FOUND};
 
-    if (alert_table_get(in->alert_table, q->parts[0], q->arena, row, &e) && may_see(q, row))
+    if (alert_table_get(in->alert_table, q->parts[0], q->arena, row, &e) && status_may_see(q, row))
         return true;
     if (e.code == ERR_NOT_FOUND)
         app_fail(r,
@@ -186,7 +186,8 @@ static bool incident_status_find(struct incidents *in, const struct app_request 
     return false;
 }
 
-static const char *const *servers_of(const struct incidents *in, const struct alert_table_row *row)
+static const char *const *status_servers_of(const struct incidents *in,
+                                            const struct alert_table_row *row)
 {
     const char *const *servers;
     str agent;
@@ -203,12 +204,12 @@ void status_processing(void *app, const struct app_request *q, struct app_reply 
     if (!incident_status_find(in, q, &row, r))
         return;
     json_out_init(&o, &r->body);
-    status_write(&o, &row, servers_of(in, &row));
+    status_write(&o, &row, status_servers_of(in, &row));
 }
 
 /* Rejects a bad filter with an error that lists the valid values. */
-static bool read_filter(const struct app_request *q, struct alert_table_filter *f,
-                        struct app_reply *r)
+static bool status_read_filter(const struct app_request *q, struct alert_table_filter *f,
+                               struct app_reply *r)
 {
     str limit = app_query(q, "limit");
     uint64_t n = LIST_MAX;
@@ -242,7 +243,7 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     struct err e;
     size_t n;
 
-    if (!read_filter(q, &f, r))
+    if (!status_read_filter(q, &f, r))
         return;
     if (!alert_table_list(in->alert_table, &f, q->arena, &rows, &n, &e)) {
         app_fail_err(r, &e);
@@ -267,8 +268,8 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
 }
 
 /* As the engine has them now, or as they were at the end. */
-static void write_stages(struct json_out *o, struct incidents *in,
-                         const struct alert_table_row *row)
+static void status_write_stages(struct json_out *o, struct incidents *in,
+                                const struct alert_table_row *row)
 {
     struct buf out;
     struct err e;
@@ -287,8 +288,8 @@ static void write_stages(struct json_out *o, struct incidents *in,
 
 /* The question to a person, with the fields needed to answer it: POST
  * /api/v1/runs/RUN_ID/answer. */
-static void write_pending(struct json_out *o, struct incidents *in,
-                          const struct alert_table_row *row)
+static void status_write_pending(struct json_out *o, struct incidents *in,
+                                 const struct alert_table_row *row)
 {
     struct buf out;
     struct err e;
@@ -301,15 +302,15 @@ static void write_pending(struct json_out *o, struct incidents *in,
     buf_release(&out);
 }
 
-static void write_tokens(struct json_out *o, const struct json *report)
+static void status_write_tokens(struct json_out *o, const struct json *report)
 {
-    write_part(o, "input_tokens", report, "input_tokens");
-    write_part(o, "output_tokens", report, "output_tokens");
-    write_part(o, "reasoning_tokens", report, "reasoning_tokens");
+    status_write_part(o, "input_tokens", report, "input_tokens");
+    status_write_part(o, "output_tokens", report, "output_tokens");
+    status_write_part(o, "reasoning_tokens", report, "reasoning_tokens");
     json_member_object(o, "tokens");
-    write_part(o, "input", report, "input_tokens");
-    write_part(o, "output", report, "output_tokens");
-    write_part(o, "reasoning", report, "reasoning_tokens");
+    status_write_part(o, "input", report, "input_tokens");
+    status_write_part(o, "output", report, "output_tokens");
+    status_write_part(o, "reasoning", report, "reasoning_tokens");
     json_out_end(o);
 }
 
@@ -322,24 +323,24 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
 
     if (!incident_status_find(in, q, &row, r))
         return;
-    report_parse(&row, &report);
+    status_report_parse(&row, &report);
     json_out_init(&o, &r->body);
     json_out_object(&o);
     status_members(&o, &row);
-    write_servers(&o, servers_of(in, &row));
+    status_write_servers(&o, status_servers_of(in, &row));
     json_member_i64(&o, "timestamp_us", row.timestamp_us);
     json_member_raw(&o, "alert", row.data.n ? row.data : STR("{}"));
     status_alerts(&o, in->alert_table, row.id, q->arena);
     json_member_str_or_null(&o, "runbook", row.runbook);
-    write_stages(&o, in, &row);
-    write_pending(&o, in, &row);
-    write_part(&o, "report", &report, "markdown");
-    write_part(&o, "final_analysis", &report, "final_analysis");
-    write_part(&o, "summary", &report, "summary");
-    write_part(&o, "prompt_id", &report, "prompt_id");
-    write_part(&o, "model_calls", &report, "model_calls");
-    write_part(&o, "tool_calls", &report, "tool_calls");
-    write_tokens(&o, &report);
+    status_write_stages(&o, in, &row);
+    status_write_pending(&o, in, &row);
+    status_write_part(&o, "report", &report, "markdown");
+    status_write_part(&o, "final_analysis", &report, "final_analysis");
+    status_write_part(&o, "summary", &report, "summary");
+    status_write_part(&o, "prompt_id", &report, "prompt_id");
+    status_write_part(&o, "model_calls", &report, "model_calls");
+    status_write_part(&o, "tool_calls", &report, "tool_calls");
+    status_write_tokens(&o, &report);
     notify_write(in->notify, &o, &row);
     json_member_raw(&o,
                     "tools",

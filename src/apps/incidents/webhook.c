@@ -184,8 +184,8 @@ static bool incident_webhook_read_status(const struct webhook_reader *r, const s
 }
 
 /* A sender without fingerprints is known by the labels: annotations contain readings. */
-static str fingerprint_of(const struct webhook_reader *r, const struct json_node *v,
-                          const struct json_node *labels, size_t i)
+static str webhook_fingerprint_of(const struct webhook_reader *r, const struct json_node *v,
+                                  const struct json_node *labels, size_t i)
 {
     str given =
         webhook_id(r, v, "fingerprint", arena_printf(r->arena, "alerts[%zu].fingerprint", i).p);
@@ -228,7 +228,7 @@ static void incident_webhook_read_one(const struct webhook_reader *r, const stru
     out->severity = webhook_text_of(r, labels, severities, "warning");
     out->environment = webhook_text_of(r, labels, environments, "production");
     out->runbook = webhook_text_of(r, annotations, runbooks, "");
-    out->fingerprint = fingerprint_of(r, v, labels, i);
+    out->fingerprint = webhook_fingerprint_of(r, v, labels, i);
     webhook_set_start(
         r,
         out,
@@ -239,7 +239,7 @@ static void incident_webhook_read_one(const struct webhook_reader *r, const stru
     incident_webhook_read_data(r, v, out);
 }
 
-static bool version_ok(const struct webhook_reader *r)
+static bool webhook_version_ok(const struct webhook_reader *r)
 {
     const struct json_node *version = json_find(r->doc, r->root, STR("version"));
     const char *known = r->out->source == ALERT_GRAFANA ? "1" : "4";
@@ -276,7 +276,7 @@ static void incident_webhook_read_alerts(struct webhook_reader *r)
     size_t count = json_count(r->doc, list), i = 0;
 
     assert(list && !r->out->n); /* the sender is known by its list */
-    if (!version_ok(r))
+    if (!webhook_version_ok(r))
         return;
     if (list->kind != JSON_ARRAY || count > WEBHOOK_ALERTS_MAX) {
         alert_fault(r->faults,
@@ -298,24 +298,24 @@ static void incident_webhook_read_alerts(struct webhook_reader *r)
 
 /* ---- the senders ---- */
 
-static bool has_alerts(const struct json *doc, const struct json_node *root)
+static bool webhook_has_alerts(const struct json *doc, const struct json_node *root)
 {
     return json_find(doc, root, STR("alerts")) != NULL;
 }
 
-static bool is_grafana(const struct json *doc, const struct json_node *root)
+static bool webhook_is_grafana(const struct json *doc, const struct json_node *root)
 {
-    return has_alerts(doc, root) && json_find(doc, root, STR("orgId"));
+    return webhook_has_alerts(doc, root) && json_find(doc, root, STR("orgId"));
 }
 
-static bool is_pagerduty(const struct json *doc, const struct json_node *root)
+static bool webhook_is_pagerduty(const struct json *doc, const struct json_node *root)
 {
     const struct json_node *event = json_find(doc, root, STR("event"));
 
     return event && event->kind == JSON_OBJECT;
 }
 
-static bool is_opsgenie(const struct json *doc, const struct json_node *root)
+static bool webhook_is_opsgenie(const struct json *doc, const struct json_node *root)
 {
     const struct json_node *alert = json_find(doc, root, STR("alert"));
 
@@ -327,10 +327,10 @@ static const struct {
     bool (*is)(const struct json *doc, const struct json_node *root);
     void (*read)(struct webhook_reader *r);
 } senders[] = {
-    {ALERT_GRAFANA, is_grafana, incident_webhook_read_alerts},
-    {ALERT_ALERTMANAGER, has_alerts, incident_webhook_read_alerts},
-    {ALERT_PAGERDUTY, is_pagerduty, webhook_read_pagerduty},
-    {ALERT_OPSGENIE, is_opsgenie, webhook_read_opsgenie},
+    {ALERT_GRAFANA, webhook_is_grafana, incident_webhook_read_alerts},
+    {ALERT_ALERTMANAGER, webhook_has_alerts, incident_webhook_read_alerts},
+    {ALERT_PAGERDUTY, webhook_is_pagerduty, webhook_read_pagerduty},
+    {ALERT_OPSGENIE, webhook_is_opsgenie, webhook_read_opsgenie},
 };
 
 enum alert_source webhook_source(const struct json *doc)

@@ -154,8 +154,8 @@ static void order_app_on_retract(void *ctx)
 }
 
 /* Writes the answer, or the error, into r's body. */
-static void take_turn(void *app, const struct app_request *q, str text,
-                      const struct orders_watch *watch, struct app_reply *r)
+static void order_take_turn(void *app, const struct app_request *q, str text,
+                            const struct orders_watch *watch, struct app_reply *r)
 {
     struct thread_asker who = order_app_asker(app, q);
     struct orders_said said = {.who = &who,
@@ -213,7 +213,7 @@ static void order_app_stream_turn(void *app, const struct app_request *q, str te
     struct app_reply last = {.status = 200, .type = "application/json"};
 
     buf_init(&last.body, EVENT_MAX);
-    take_turn(app, q, text, &watch, &last);
+    order_take_turn(app, q, text, &watch, &last);
     assert(last.body.n > 0);
     if (s.sent && last.status == 200) {
         order_app_send(&s, "reply", buf_str(&last.body));
@@ -240,7 +240,7 @@ static void order_app_post_turn(void *app, const struct app_request *q, struct a
     else if (stream)
         order_app_stream_turn(app, q, text, r);
     else
-        take_turn(app, q, text, NULL, r);
+        order_take_turn(app, q, text, NULL, r);
 }
 
 static void orders_app_get_menu(void *app, const struct app_request *q, struct app_reply *r)

@@ -30,7 +30,7 @@ static str calls_strip_thought(struct cleaning *c, str text)
     return kept;
 }
 
-static bool has_mark(str text)
+static bool calls_has_mark(str text)
 {
     return memchr(text.p, '<', text.n) || memchr(text.p, '[', text.n);
 }
@@ -47,7 +47,7 @@ static str clean_json(struct cleaning *c, const struct json *doc)
         const struct json_node *v = &doc->nodes[i];
         str kept;
 
-        if (!json_text(doc, v, c->arena, &text) || !has_mark(text))
+        if (!json_text(doc, v, c->arena, &text) || !calls_has_mark(text))
             continue;
         kept = calls_strip_thought(c, text);
         if (kept.n == str_trim(text).n)
@@ -70,7 +70,7 @@ static str clean_arguments(struct cleaning *c, str arguments)
     if (arguments.n > ARGUMENTS_MAX)
         return STR(TOO_LONG);
     json_init(&doc);
-    if (arguments.n && has_mark(arguments)) {
+    if (arguments.n && calls_has_mark(arguments)) {
         if (!json_parse(&doc, arguments, &e))
             arguments = calls_strip_thought(c, arguments);
         if (json_parse(&doc, arguments, &e))
@@ -101,7 +101,7 @@ void calls_clean(struct turn *t, struct ask_reply *r, struct arena *a, str *thou
 
         if (!call->id.n)
             call->id = arena_printf(a, "call_%zu_%zu", t->facts.messages + 1, i);
-        if (has_mark(call->name))
+        if (calls_has_mark(call->name))
             call->name = calls_strip_thought(&c, call->name);
         call->name = call->name.n ? utf8_cut_size(call->name, NAME_MAX_SIZE) : STR(CALLS_UNNAMED);
         call->arguments =

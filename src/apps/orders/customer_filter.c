@@ -28,7 +28,7 @@ static void order_customer_filter_emit(struct customer_filter *v, str run)
         v->sink.on_run(v->sink.ctx, v->open[0] != '\0', run);
 }
 
-static void keep_name(char to[CUSTOMER_TAG_NAME_MAX + 1], str name)
+static void customer_keep_name(char to[CUSTOMER_TAG_NAME_MAX + 1], str name)
 {
     size_t n = name.n < CUSTOMER_TAG_NAME_MAX ? name.n : CUSTOMER_TAG_NAME_MAX;
 
@@ -41,7 +41,7 @@ static void customer_filter_open_tag(struct customer_filter *v, const char *name
 {
     assert(!v->open[0] || v->depth > 0);
     if (!v->open[0]) {
-        keep_name(v->open, str_c(name));
+        customer_keep_name(v->open, str_c(name));
         v->depth = 1;
         v->others = 0;
     } else if (strcmp(v->open, name) == 0) {
@@ -51,13 +51,13 @@ static void customer_filter_open_tag(struct customer_filter *v, const char *name
     }
 }
 
-static bool in_comment(const struct customer_filter *v)
+static bool customer_in_comment(const struct customer_filter *v)
 {
     return strcmp(v->open, CUSTOMER_COMMENT) == 0;
 }
 
 /* Whether a closer of another name ends what is open: <reasoning>...</thinking>. */
-static bool ends_other(struct customer_filter *v, const char *name)
+static bool customer_ends_other(struct customer_filter *v, const char *name)
 {
     bool thinks = strcmp(name, "token") == 0 || customer_tag_thinks(str_c(name));
 
@@ -65,7 +65,7 @@ static bool ends_other(struct customer_filter *v, const char *name)
         v->others--;
         return false;
     }
-    return v->any_closer && thinks && !in_comment(v) && strcmp(v->open, "message") != 0;
+    return v->any_closer && thinks && !customer_in_comment(v) && strcmp(v->open, "message") != 0;
 }
 
 static void customer_filter_close_tag(struct customer_filter *v, const char *name)
@@ -74,7 +74,7 @@ static void customer_filter_close_tag(struct customer_filter *v, const char *nam
 
     assert(stray || v->depth > 0);
     v->mismatched = !stray && strcmp(v->open, name) != 0;
-    if (v->mismatched && !ends_other(v, name))
+    if (v->mismatched && !customer_ends_other(v, name))
         return;
     if (!stray && --v->depth > 0)
         return;
@@ -97,12 +97,12 @@ static void tag_ends(struct customer_filter *v)
         customer_filter_open_tag(v, name);
 }
 
-static void take_tag(struct customer_filter *v, const struct customer_tag *t)
+static void customer_take_tag(struct customer_filter *v, const struct customer_tag *t)
 {
     if (!customer_tag_hides(t->name) && !customer_tag_name_has(t->name, "channel"))
         return;
     assert(!v->tag[0] && t->name.n > 0);
-    keep_name(v->tag, t->name);
+    customer_keep_name(v->tag, t->name);
     v->closing = t->closing;
     v->slash = v->equals = false;
     v->quote = '\0';
@@ -149,7 +149,7 @@ void customer_filter_init(struct customer_filter *v, struct customer_filter_sink
     v->sink = sink;
 }
 
-static void drop_held(struct customer_filter *v, size_t n)
+static void customer_drop_held(struct customer_filter *v, size_t n)
 {
     assert(n <= v->held && v->held <= CUSTOMER_TAG_MAX);
     memmove(v->hold, v->hold + n, v->held - n);
@@ -157,7 +157,7 @@ static void drop_held(struct customer_filter *v, size_t n)
 }
 
 /* Inside a tag, after its name: true if the letter belongs to it. */
-static bool in_tag(struct customer_filter *v, char c)
+static bool customer_in_tag(struct customer_filter *v, char c)
 {
     assert(v->tag[0]);
     if (v->quote) {
@@ -175,20 +175,20 @@ static bool in_tag(struct customer_filter *v, char c)
 }
 
 /* False: more text is needed. */
-static bool settle_tag(struct customer_filter *v, bool last)
+static bool customer_settle_tag(struct customer_filter *v, bool last)
 {
     char c = '\0';
     size_t size = customer_tag_letter((str){v->hold, v->held}, &c);
 
     if (!size && !last)
         return false;
-    if (in_tag(v, c))
-        drop_held(v, size ? size : 1);
+    if (customer_in_tag(v, c))
+        customer_drop_held(v, size ? size : 1);
     return true;
 }
 
 /* In a comment only its end counts. False: more of it is needed. */
-static bool settle_comment(struct customer_filter *v, bool last)
+static bool customer_settle_comment(struct customer_filter *v, bool last)
 {
     static const char *const ends[] = {"-->", "--!>", "--&gt;"};
     str s = {v->hold, v->held};
@@ -197,7 +197,7 @@ static bool settle_comment(struct customer_filter *v, bool last)
         str end = str_c(ends[i]);
 
         if (str_starts(s, end)) {
-            drop_held(v, end.n);
+            customer_drop_held(v, end.n);
             customer_filter_close_tag(v, CUSTOMER_COMMENT);
             return true;
         }
@@ -205,7 +205,7 @@ static bool settle_comment(struct customer_filter *v, bool last)
             return false;
     }
     order_customer_filter_emit(v, str_slice(s, 0, 1));
-    drop_held(v, 1);
+    customer_drop_held(v, 1);
     return true;
 }
 
@@ -217,8 +217,8 @@ static void order_customer_filter_settle(struct customer_filter *v, bool last)
         str s = {v->hold, v->held};
         enum customer_tag_kind l;
 
-        if (v->tag[0] || in_comment(v)) {
-            if (!(v->tag[0] ? settle_tag(v, last) : settle_comment(v, last)))
+        if (v->tag[0] || customer_in_comment(v)) {
+            if (!(v->tag[0] ? customer_settle_tag(v, last) : customer_settle_comment(v, last)))
                 return;
             continue;
         }
@@ -228,10 +228,10 @@ static void order_customer_filter_settle(struct customer_filter *v, bool last)
         if (l == CUSTOMER_TAG_TAG || l == CUSTOMER_TAG_TOKEN) {
             v->taken++;
             if (l == CUSTOMER_TAG_TAG)
-                take_tag(v, &t);
+                customer_take_tag(v, &t);
             else
                 order_customer_filter_take_token(v, t.name);
-            drop_held(v, t.size);
+            customer_drop_held(v, t.size);
             continue;
         }
         if (l == CUSTOMER_TAG_MORE && last && customer_tag_is_cut(s)) {
@@ -240,7 +240,7 @@ static void order_customer_filter_settle(struct customer_filter *v, bool last)
             return;
         }
         order_customer_filter_emit(v, str_slice(s, 0, 1));
-        drop_held(v, 1);
+        customer_drop_held(v, 1);
     }
 }
 
@@ -249,7 +249,7 @@ void customer_filter_feed(struct customer_filter *v, str piece)
     size_t from = 0; /* piece[from..i) is plain text, not passed on yet */
 
     for (size_t i = 0; i < piece.n; i++) {
-        bool mark = in_comment(v) ? piece.p[i] == '-' : customer_tag_may_begin(piece.p[i]);
+        bool mark = customer_in_comment(v) ? piece.p[i] == '-' : customer_tag_may_begin(piece.p[i]);
 
         if (v->held == 0 && !v->tag[0] && !mark)
             continue;
@@ -285,7 +285,7 @@ static void order_customer_filter_on_run(void *ctx, bool thought, str run)
     buf_add(thought ? &p->thought : &p->said, run);
 }
 
-static void keep_first(struct parts *p)
+static void customer_keep_first(struct parts *p)
 {
     if (str_trim(buf_str(&p->first)).n == 0) {
         buf_set(&p->first, buf_str(&p->thought));
@@ -308,11 +308,11 @@ static void order_customer_filter_on_close(void *ctx, bool stray)
     if (p->filter.mismatched && p->doubted == STR_NONE)
         p->doubted = p->said.n;
     p->opened = true;
-    keep_first(p);
+    customer_keep_first(p);
 }
 
 /* Removes the tags from the text. True: a thought was never closed. */
-static bool read_tags(struct parts *p, str text, bool any_closer)
+static bool customer_read_tags(struct parts *p, str text, bool any_closer)
 {
     buf_reset(&p->said);
     p->doubted = STR_NONE;
@@ -322,7 +322,7 @@ static bool read_tags(struct parts *p, str text, bool any_closer)
     p->filter.any_closer = any_closer;
     customer_filter_feed(&p->filter, text);
     customer_filter_finish(&p->filter);
-    keep_first(p);
+    customer_keep_first(p);
     assert(p->said.n <= text.n && (p->doubted == STR_NONE || p->doubted <= p->said.n));
     return p->filter.open[0] != '\0';
 }
@@ -334,14 +334,14 @@ static void order_customer_filter_pass(struct parts *p, str text)
     size_t first = p->first.n;
     bool opened = p->opened;
 
-    if (!read_tags(p, text, false))
+    if (!customer_read_tags(p, text, false))
         return;
     p->first.n = first;
     p->opened = opened;
-    (void)read_tags(p, text, true);
+    (void)customer_read_tags(p, text, true);
 }
 
-static void on_any(void *ctx, bool thought, str run)
+static void customer_on_any(void *ctx, bool thought, str run)
 {
     (void)thought;
     buf_add(ctx, run);
@@ -359,14 +359,15 @@ static void customer_filter_remove_tags(struct buf *text)
             buf_set(text, buf_str(&out));
             buf_reset(&out);
         }
-        customer_filter_init(&v, (struct customer_filter_sink){.on_run = on_any, .ctx = &out});
+        customer_filter_init(&v,
+                             (struct customer_filter_sink){.on_run = customer_on_any, .ctx = &out});
         customer_filter_feed(&v, buf_str(text));
         customer_filter_finish(&v);
     }
     buf_release(&out);
 }
 
-static void parts_init(struct parts *p, size_t size)
+static void customer_parts_init(struct parts *p, size_t size)
 {
     p->opened = false;
     buf_init(&p->said, size + 1);
@@ -374,7 +375,7 @@ static void parts_init(struct parts *p, size_t size)
     buf_init(&p->first, size + 1);
 }
 
-static void parts_release(struct parts *p)
+static void customer_parts_release(struct parts *p)
 {
     buf_release(&p->said);
     buf_release(&p->thought);
@@ -403,12 +404,12 @@ void customer_filter_tags(str text, struct arena *a, str *said, str *thought)
 {
     struct parts p;
 
-    parts_init(&p, text.n);
+    customer_parts_init(&p, text.n);
     filter_tags(&p, text);
     customer_filter_remove_tags(&p.first);
     *said = arena_dup(a, str_trim(buf_str(&p.said)));
     *thought = arena_dup(a, str_trim(buf_str(&p.first)));
-    parts_release(&p);
+    customer_parts_release(&p);
 }
 
 /* Labels are searched in a text without tags. If the rest then has a tag, both are read again. */
@@ -418,7 +419,7 @@ void customer_filter_text(str text, struct arena *a, str *said, str *thought)
     struct parts p;
     bool changed = true;
 
-    parts_init(&p, text.n);
+    customer_parts_init(&p, text.n);
     buf_init(&now, text.n + 1);
     buf_init(&hidden, text.n + 1);
     buf_add(&now, text);
@@ -434,5 +435,5 @@ void customer_filter_text(str text, struct arena *a, str *said, str *thought)
     *thought = arena_dup(a, str_trim(buf_str(str_trim(buf_str(&p.first)).n ? &p.first : &hidden)));
     buf_release(&now);
     buf_release(&hidden);
-    parts_release(&p);
+    customer_parts_release(&p);
 }

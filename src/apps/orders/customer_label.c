@@ -408,7 +408,7 @@ void customer_guard_init(struct customer_guard *g, void (*on_run)(void *ctx, str
     *g = (struct customer_guard){.on_run = on_run, .ctx = ctx, .line = true};
 }
 
-static void guard_settle(struct customer_guard *g)
+static void label_guard_settle(struct customer_guard *g)
 {
     size_t end;
 
@@ -434,6 +434,6 @@ void customer_guard_feed(struct customer_guard *g, str piece)
     for (size_t i = 0; i < piece.n && !g->stopped; i++) {
         assert(g->held < CUSTOMER_LABEL_MAX);
         g->hold[g->held++] = piece.p[i];
-        guard_settle(g);
+        label_guard_settle(g);
     }
 }

@@ -59,7 +59,7 @@ size_t customer_tag_letter(str s, char *out)
 }
 
 /* The end of the text without a sign that may be cut off. */
-static void letters_of(str s, struct customer_tag *out)
+static void customer_letters_of(str s, struct customer_tag *out)
 {
     size_t at = 0, size;
     char c;
@@ -93,7 +93,7 @@ static const char *const stems[] = {
     "call",    "param",   "plan",   "note",    "decis", "consider", "intern",
 };
 
-static bool has_stem(str name, size_t count)
+static bool customer_has_stem(str name, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (customer_tag_name_has(name, stems[i]))
@@ -103,12 +103,12 @@ static bool has_stem(str name, size_t count)
 
 bool customer_tag_hides(str name)
 {
-    return has_stem(name, COUNT_OF(stems)) || str_eq(name, STR(CUSTOMER_COMMENT));
+    return customer_has_stem(name, COUNT_OF(stems)) || str_eq(name, STR(CUSTOMER_COMMENT));
 }
 
 bool customer_tag_thinks(str name)
 {
-    return has_stem(name, THINKING);
+    return customer_has_stem(name, THINKING);
 }
 
 static bool order_customer_tag_is_name(char c)
@@ -116,7 +116,7 @@ static bool order_customer_tag_is_name(char c)
     return char_is_letter(c) || char_is_digit(c) || c == '_' || c == '-' || c == ':' || c == '.';
 }
 
-static size_t skip_spaces(str s, size_t at)
+static size_t customer_skip_spaces(str s, size_t at)
 {
     size_t end = at;
 
@@ -125,7 +125,7 @@ static size_t skip_spaces(str s, size_t at)
     return end;
 }
 
-static str without_prefix(str name)
+static str customer_without_prefix(str name)
 {
     return str_slice(name, str_find_last(name, ':') + 1, name.n);
 }
@@ -133,7 +133,7 @@ static str without_prefix(str name)
 /* ---- tags; sizes are in letters here ---- */
 
 /* <|name|>, or <|name>, which <name|> ends. */
-static enum customer_tag_kind look_token(str s, struct customer_tag *out)
+static enum customer_tag_kind customer_look_token(str s, struct customer_tag *out)
 {
     for (size_t i = 2; i < s.n; i++) {
         if (s.p[i] == '|' && i + 1 == s.n)
@@ -157,13 +157,13 @@ static enum customer_tag_kind look_token(str s, struct customer_tag *out)
     return CUSTOMER_TAG_MORE;
 }
 
-static bool is_bracket_name(str name)
+static bool customer_is_bracket_name(str name)
 {
     return customer_tag_name_has(name, "think") || customer_tag_name_has(name, "reason");
 }
 
 /* <!-- ; its end is looked for by customer_filter.c. */
-static enum customer_tag_kind look_comment(str s, struct customer_tag *out)
+static enum customer_tag_kind customer_look_comment(str s, struct customer_tag *out)
 {
     str mark = STR("<!--");
 
@@ -178,7 +178,7 @@ static enum customer_tag_kind look_comment(str s, struct customer_tag *out)
 }
 
 /* [THINK] and [/THINK] */
-static enum customer_tag_kind look_bracket(str s, struct customer_tag *out)
+static enum customer_tag_kind customer_look_bracket(str s, struct customer_tag *out)
 {
     bool closing = s.n > 1 && s.p[1] == '/';
     size_t at = closing ? 2 : 1;
@@ -189,7 +189,7 @@ static enum customer_tag_kind look_bracket(str s, struct customer_tag *out)
             out->name = str_slice(s, at, i);
             out->closing = closing;
             out->whole = true;
-            return is_bracket_name(out->name) ? CUSTOMER_TAG_TAG : CUSTOMER_TAG_NONE;
+            return customer_is_bracket_name(out->name) ? CUSTOMER_TAG_TAG : CUSTOMER_TAG_NONE;
         }
         if (i - at >= BRACKET_MAX || !order_customer_tag_is_name(s.p[i]))
             return CUSTOMER_TAG_NONE;
@@ -198,7 +198,8 @@ static enum customer_tag_kind look_bracket(str s, struct customer_tag *out)
 }
 
 /* Behind the name of a tag, at its end. */
-static enum customer_tag_kind look_end(str s, size_t end, bool plain, struct customer_tag *out)
+static enum customer_tag_kind customer_look_end(str s, size_t end, bool plain,
+                                                struct customer_tag *out)
 {
     bool hidden = customer_tag_hides(out->name);
 
@@ -225,23 +226,23 @@ static enum customer_tag_kind look_end(str s, size_t end, bool plain, struct cus
     return out->whole ? CUSTOMER_TAG_TAG : CUSTOMER_TAG_NONE;
 }
 
-static enum customer_tag_kind look_letters(str s, bool plain, struct customer_tag *out)
+static enum customer_tag_kind customer_look_letters(str s, bool plain, struct customer_tag *out)
 {
     size_t at, end;
 
     if (s.n == 0)
         return CUSTOMER_TAG_MORE;
     if (s.p[0] == '[')
-        return look_bracket(s, out);
+        return customer_look_bracket(s, out);
     if (s.p[0] != '<')
         return CUSTOMER_TAG_NONE;
     if (s.n > 1 && s.p[1] == '|')
-        return look_token(s, out);
+        return customer_look_token(s, out);
     if (s.n > 1 && s.p[1] == '!')
-        return look_comment(s, out);
-    at = skip_spaces(s, 1);
+        return customer_look_comment(s, out);
+    at = customer_skip_spaces(s, 1);
     out->closing = at < s.n && s.p[at] == '/';
-    at = out->closing ? skip_spaces(s, at + 1) : at;
+    at = out->closing ? customer_skip_spaces(s, at + 1) : at;
     if (at == s.n)
         return CUSTOMER_TAG_MORE;
     if (!char_is_letter(s.p[at]))
@@ -251,8 +252,8 @@ static enum customer_tag_kind look_letters(str s, bool plain, struct customer_ta
             return CUSTOMER_TAG_NONE;
     if (end == s.n)
         return CUSTOMER_TAG_MORE;
-    out->name = without_prefix(str_slice(s, at, end));
-    return look_end(s, end, plain, out);
+    out->name = customer_without_prefix(str_slice(s, at, end));
+    return customer_look_end(s, end, plain, out);
 }
 
 enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out)
@@ -265,9 +266,9 @@ enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out)
     if (customer_tag_letter(s, &first) && !first)
         return CUSTOMER_TAG_NONE;
     *out = (struct customer_tag){.name = STR("")};
-    letters_of(s, out);
+    customer_letters_of(s, out);
     /* In other signs only a whole tag that hides is taken for one: some are quotes, too. */
-    l = look_letters((str){out->letters, out->count}, s.p[0] == '<', out);
+    l = customer_look_letters((str){out->letters, out->count}, s.p[0] == '<', out);
     assert(l < CUSTOMER_TAG_TAG || (out->size > 0 && out->size <= out->count));
     if (l == CUSTOMER_TAG_TAG || l == CUSTOMER_TAG_TOKEN)
         out->size = out->ends[out->size - 1];
@@ -281,17 +282,17 @@ static bool order_customer_tag_begins(const char *stem, str word)
     return customer_tag_common(word, str_c(stem)) == word.n;
 }
 
-static bool may_hide(str s)
+static bool customer_may_hide(str s)
 {
-    size_t at = skip_spaces(s, 1), from = s.n;
+    size_t at = customer_skip_spaces(s, 1), from = s.n;
 
     assert(s.n > 0);
     if (s.p[0] == '[')
         return order_customer_tag_begins("[think", s) || order_customer_tag_begins("[/think", s) ||
                order_customer_tag_begins("[reason", s) ||
-               order_customer_tag_begins("[/reason", s) || is_bracket_name(s);
+               order_customer_tag_begins("[/reason", s) || customer_is_bracket_name(s);
     if (at < s.n && s.p[at] == '/')
-        at = skip_spaces(s, at + 1);
+        at = customer_skip_spaces(s, at + 1);
     if (at == s.n || s.p[at] == '|' || s.p[at] == '!' || customer_tag_hides(str_slice(s, at, s.n)))
         return true;
     while (from > at && char_is_letter(s.p[from - 1]))
@@ -306,9 +307,9 @@ bool customer_tag_is_cut(str s)
 {
     struct customer_tag seen;
 
-    letters_of(s, &seen);
+    customer_letters_of(s, &seen);
     if (seen.count == 0) /* a sign that is cut, perhaps */
         return s.p[0] == '&' ? s.n > 1 : s.n < 3;
     return (seen.letters[0] == '<' || seen.letters[0] == '[') &&
-           may_hide((str){seen.letters, seen.count});
+           customer_may_hide((str){seen.letters, seen.count});
 }

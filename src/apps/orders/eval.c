@@ -68,7 +68,7 @@ static bool order_eval_read_expected(struct line *l, const struct json_node *v)
             err_set(l->e, ERR_INPUT, "expected: too many lines"));
 }
 
-static bool read_turns(struct line *l, const struct json_node *root)
+static bool order_eval_read_turns(struct line *l, const struct json_node *root)
 {
     const struct json_node *list = json_find(&l->doc, root, STR("turns")), *t;
     str one = json_copy_text(&l->doc, root, "utterance", l->arena);
@@ -103,7 +103,7 @@ static bool order_eval_read_case(struct line *l)
     for (v = json_first(&l->doc, list); v; v = json_next(&l->doc, list, v))
         if (!order_eval_read_expected(l, v))
             return false;
-    return read_turns(l, root);
+    return order_eval_read_turns(l, root);
 }
 
 bool orders_eval_read(const struct menu *m, str text, struct arena *a, struct orders_eval_case *out,
@@ -164,8 +164,8 @@ static bool order_eval_check(struct orders *o, str line, struct arena *a, struct
     return orders_eval_read(orders_menu(o), line, a, c, e);
 }
 
-static bool one_case(struct orders *o, str line, struct orders_eval_result *r,
-                     struct orders_eval *sums, struct arena *a, struct err *e)
+static bool order_eval_one_case(struct orders *o, str line, struct orders_eval_result *r,
+                                struct orders_eval *sums, struct arena *a, struct err *e)
 {
     struct orders_eval_case *c = arena_zero(a, 1, sizeof *c);
     struct orders_turn *turn = arena_zero(a, 1, sizeof *turn);
@@ -202,7 +202,8 @@ static bool order_eval_each(struct orders *o, const struct orders_eval_source *f
         if (line.n == 0)
             continue;
         arena_reset(&a);
-        ok = (take ? one_case(o, line, &r, out, &a, e) : order_eval_check(o, line, &a, e)) ||
+        ok = (take ? order_eval_one_case(o, line, &r, out, &a, e)
+                   : order_eval_check(o, line, &a, e)) ||
              err_prefix(e, "%s:%zu: ", from->path, number);
         if (ok && take && from->on_case)
             from->on_case(from->ctx, &r);

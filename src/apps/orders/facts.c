@@ -12,7 +12,7 @@ struct scan {
     struct json result; /* of the tool message at hand */
 };
 
-static bool looked_at(struct scan *s, const struct json_node *item, struct err *e)
+static bool facts_looked_at(struct scan *s, const struct json_node *item, struct err *e)
 {
     str id;
 
@@ -28,9 +28,9 @@ static bool looked_up(struct scan *s, struct err *e)
     const struct json_node *items = json_find(&s->result, root, STR("items")), *i;
 
     for (i = json_first(&s->result, items); i; i = json_next(&s->result, items, i))
-        if (!looked_at(s, i, e))
+        if (!facts_looked_at(s, i, e))
             return false;
-    return looked_at(s, json_find(&s->result, root, STR("item")), e);
+    return facts_looked_at(s, json_find(&s->result, root, STR("item")), e);
 }
 
 /* The result of one of our own tools. */

@@ -108,7 +108,7 @@ static str graph_say_goodbye(struct turn *t)
                         (long long)cents % 100);
 }
 
-static void reply_of(struct turn *t)
+static void graph_reply_of(struct turn *t)
 {
     assert(!graph_is_open(t));
     t->out->end = t->s->node == NODE_STOPPED ? ORDERS_STOPPED : ORDERS_REPLIED;
@@ -127,6 +127,6 @@ bool graph_run(struct turn *t, struct err *e)
         t->out->reply = str_c(sorry_wait);
         return t->out->end == ORDERS_FAILED;
     }
-    reply_of(t);
+    graph_reply_of(t);
     return true;
 }

@@ -51,7 +51,7 @@ static bool order_match_is_word(const struct spelling *s, const char *word)
 }
 
 /* A word ends: singular, and dropped if it is a leading article. */
-static void end_word(struct spelling *s)
+static void menu_end_word(struct spelling *s)
 {
     assert(s->word <= s->n && s->n < SPOKEN_SIZE);
     if (s->n == s->word)
@@ -82,9 +82,9 @@ static str match_spell_name(struct spelling *s, str name)
         if (folded)
             s->n += utf8_encode(folded, s->p + s->n);
         else
-            end_word(s);
+            menu_end_word(s);
     }
-    end_word(s);
+    menu_end_word(s);
     return str_trim((str){s->p, s->n});
 }
 
@@ -117,7 +117,7 @@ size_t menu_named(const struct menu *m, str name, const struct menu_item **out, 
 
 /* ---- similar names ---- */
 
-static size_t words_in(str s)
+static size_t menu_words_in(str s)
 {
     size_t n = 0;
 
@@ -128,7 +128,7 @@ static size_t words_in(str s)
     return n;
 }
 
-static size_t common_words(str a, str b)
+static size_t menu_common_words(str a, str b)
 {
     size_t n = 0;
 
@@ -153,7 +153,7 @@ static unsigned match_letter_index(char c)
 }
 
 /* Dice coefficient of the pairs of letters, in percent. */
-static unsigned near_by_letters(str a, str b)
+static unsigned menu_near_by_letters(str a, str b)
 {
     uint8_t count[LETTERS][LETTERS] = {{0}};
     unsigned same = 0, all = 0;
@@ -173,14 +173,14 @@ static unsigned near_by_letters(str a, str b)
 /* 0: not at all. */
 static unsigned match_score_names(str asked, str has)
 {
-    size_t common = common_words(asked, has);
-    unsigned letters = near_by_letters(asked, has);
+    size_t common = menu_common_words(asked, has);
+    unsigned letters = menu_near_by_letters(asked, has);
     unsigned score = 0;
 
     if (str_find(has, asked) != STR_NONE || str_find(asked, has) != STR_NONE)
         score = 2000;
     if (common)
-        score += (unsigned)(2000 * common / (words_in(asked) + words_in(has)));
+        score += (unsigned)(2000 * common / (menu_words_in(asked) + menu_words_in(has)));
     return score || letters >= NEAR_MIN ? score + letters : 0;
 }
 

@@ -58,7 +58,7 @@ static str order_menu_text_at(struct reading *r, const struct json_node *v, cons
     return arena_dup(&r->m->arena, s);
 }
 
-static int64_t cents_of(struct reading *r, const struct json_node *v, int64_t otherwise)
+static int64_t menu_cents_of(struct reading *r, const struct json_node *v, int64_t otherwise)
 {
     double price, cents, error;
 
@@ -81,15 +81,15 @@ static struct menu_size order_menu_read_size(struct reading *r, const struct jso
         s.name = order_menu_text_at(r, v, "name");
     else if (json_text(&r->doc, v, &r->m->arena, &s.name))
         s.name = arena_dup(&r->m->arena, s.name);
-    s.cents = cents_of(r, json_find(&r->doc, item, STR("price")), s.cents);
-    s.cents = cents_of(r, json_find(&r->doc, prices, s.name), s.cents);
+    s.cents = menu_cents_of(r, json_find(&r->doc, item, STR("price")), s.cents);
+    s.cents = menu_cents_of(r, json_find(&r->doc, prices, s.name), s.cents);
     if (v->kind == JSON_OBJECT)
-        s.cents = cents_of(r, json_find(&r->doc, v, STR("price")), s.cents);
+        s.cents = menu_cents_of(r, json_find(&r->doc, v, STR("price")), s.cents);
     return s;
 }
 
 /* An item without sizes has one size. */
-static void read_sizes(struct reading *r, const struct json_node *v, struct menu_item *item)
+static void menu_read_sizes(struct reading *r, const struct json_node *v, struct menu_item *item)
 {
     const struct json_node *list = json_find(&r->doc, v, STR("sizes")), *s;
     const struct json_node *price = json_find(&r->doc, v, STR("price"));
@@ -100,12 +100,12 @@ static void read_sizes(struct reading *r, const struct json_node *v, struct menu
     if (item->size_count == 0)
         item->sizes[item->size_count++] =
             (struct menu_size){item->default_size.n ? item->default_size : STR("regular"),
-                               cents_of(r, price, MENU_NO_PRICE)};
+                               menu_cents_of(r, price, MENU_NO_PRICE)};
     assert(item->size_count > 0);
 }
 
 /* A name alone is its own id. */
-static struct menu_modifier read_modifier(struct reading *r, const struct json_node *v)
+static struct menu_modifier menu_read_modifier(struct reading *r, const struct json_node *v)
 {
     str name = STR("");
 
@@ -115,7 +115,7 @@ static struct menu_modifier read_modifier(struct reading *r, const struct json_n
     }
     return (struct menu_modifier){order_menu_text_at(r, v, "modifier_id"),
                                   order_menu_text_at(r, v, "name"),
-                                  cents_of(r, json_find(&r->doc, v, STR("price")), 0)};
+                                  menu_cents_of(r, json_find(&r->doc, v, STR("price")), 0)};
 }
 
 static void order_menu_read_modifiers(struct reading *r, const struct json_node *v,
@@ -128,10 +128,10 @@ static void order_menu_read_modifiers(struct reading *r, const struct json_node 
     item->modifiers =
         arena_zero(&r->m->arena, json_count(&r->doc, list) + 1, sizeof *item->modifiers);
     for (m = json_first(&r->doc, list); m; m = json_next(&r->doc, list, m))
-        item->modifiers[item->modifier_count++] = read_modifier(r, m);
+        item->modifiers[item->modifier_count++] = menu_read_modifier(r, m);
 }
 
-static bool read_item(struct reading *r, const struct json_node *v)
+static bool menu_read_item(struct reading *r, const struct json_node *v)
 {
     struct menu *m = r->m;
     size_t at = m->count;
@@ -142,7 +142,7 @@ static bool read_item(struct reading *r, const struct json_node *v)
     item->category = str_trim(order_menu_text_at(r, v, "category_name"));
     item->spoken = menu_spoken(&m->arena, item->name);
     item->default_size = order_menu_text_at(r, v, "default_size");
-    read_sizes(r, v, item);
+    menu_read_sizes(r, v, item);
     order_menu_read_modifiers(r, v, item);
     if (item->default_size.n == 0)
         item->default_size = item->sizes[0].name;
@@ -160,7 +160,7 @@ static bool read_item(struct reading *r, const struct json_node *v)
     return map_set(&m->by_id, item->id, MAP_PTR(item), r->e);
 }
 
-static void read_place(struct reading *r)
+static void menu_read_place(struct reading *r)
 {
     const struct json_node *place = json_find(&r->doc, json_root(&r->doc), STR("location"));
     static const char *const more[] = {"city", "state", "zip"};
@@ -193,7 +193,7 @@ static bool menu_check_items(struct reading *r)
     return ok || err_prefix(r->e, "%s: ", r->path);
 }
 
-static bool read_all(struct reading *r)
+static bool menu_read_all(struct reading *r)
 {
     const struct json_node *root, *items, *i;
     struct menu *m = r->m;
@@ -206,11 +206,11 @@ static bool read_all(struct reading *r)
     m->id = order_menu_text_at(r, root, "menu_id");
     m->name = order_menu_text_at(r, root, "menu_name");
     m->version = order_menu_text_at(r, root, "menu_version");
-    read_place(r);
+    menu_read_place(r);
     items = json_find(&r->doc, root, STR("items"));
     m->items = arena_zero(&m->arena, json_count(&r->doc, items) + 1, sizeof *m->items);
     for (i = json_first(&r->doc, items); i; i = json_next(&r->doc, items, i))
-        if (!read_item(r, i))
+        if (!menu_read_item(r, i))
             return false;
     return true;
 }
@@ -233,7 +233,7 @@ static bool menu_parse_file(str text, const char *path, bool recorded, struct me
         m->text = arena_dup(&m->arena, text);
         sha256_of(text, digest);
         (void)sha256_hex(digest, m->sha256);
-        ok = read_all(&r);
+        ok = menu_read_all(&r);
     }
     json_release(&r.doc);
     assert(!ok || (m->count > 0 && m->count == map_count(&m->by_id)));
@@ -323,7 +323,7 @@ void menu_price_write(struct json_out *o, int64_t cents)
     json_out_raw(o, (str){text, (size_t)n});
 }
 
-static void write_modifiers(struct json_out *o, const struct menu_item *item)
+static void menu_write_modifiers(struct json_out *o, const struct menu_item *item)
 {
     json_member_array(o, "available_modifiers");
     for (size_t i = 0; i < item->modifier_count; i++) {
@@ -357,7 +357,7 @@ void menu_item_write(struct json_out *o, const struct menu_item *item)
         menu_price_write(o, item->sizes[i].cents);
     }
     json_out_end(o);
-    write_modifiers(o, item);
+    menu_write_modifiers(o, item);
     json_out_end(o);
 }
 

@@ -21,7 +21,8 @@
 #define AGAIN_NS 100000000L /* 100 ms, then doubled */
 
 /* Puts the values of one checkpoint. */
-static bool update_end(struct turn *t, struct json_text *u, enum orders_node node, struct err *e)
+static bool node_update_end(struct turn *t, struct json_text *u, enum orders_node node,
+                            struct err *e)
 {
     struct arena *next = t->arena == &t->steps[0] ? &t->steps[1] : &t->steps[0];
     struct state_step step = {.node = node};
@@ -43,7 +44,7 @@ static bool update_end(struct turn *t, struct json_text *u, enum orders_node nod
 }
 
 /* Ids count the messages, so a message that is written again has the same id. */
-static void message_begin(struct json_text *u, size_t number, const char *role)
+static void node_message_begin(struct json_text *u, size_t number, const char *role)
 {
     char id[32];
 
@@ -90,11 +91,11 @@ bool node_input(struct turn *t, str text, str idempotency_key, struct err *e)
         json_out_end(&u.o);
     }
     json_member_array(&u.o, "messages");
-    message_begin(&u, count + 1, "user");
+    node_message_begin(&u, count + 1, "user");
     json_member_str(&u.o, "content", mask_copy(t->setup->mask, text, t->arena));
     if (idempotency_key.n)
         json_member_str(&u.o, "idempotency_key", idempotency_key);
-    return update_end(t, &u, NODE_INPUT, e);
+    return node_update_end(t, &u, NODE_INPUT, e);
 }
 
 /* ---- orchestrator ---- */
@@ -158,7 +159,7 @@ static bool node_write_messages(void *turn, struct buf *out, struct err *e)
 }
 
 /* One entry per reply: the reason, from the tags or else from the model's own reasoning. */
-static str entry_of(struct turn *t, const struct ask_reply *r)
+static str node_entry_of(struct turn *t, const struct ask_reply *r)
 {
     struct decision d = {.why = r->reasoning, .answer = r->text, .calls = STR("")};
     struct buf entry;
@@ -173,7 +174,7 @@ static str entry_of(struct turn *t, const struct ask_reply *r)
 }
 
 /* From the tags beside the calls, else the model's reasoning, else the tags inside the calls. */
-static str why_of(str reasoning, str beside, str inside, struct arena *a)
+static str node_why_of(str reasoning, str beside, str inside, struct arena *a)
 {
     str own, none;
 
@@ -192,12 +193,12 @@ static void order_nodes_guard(struct turn *t, struct ask_reply *r, struct arena 
     customer_filter_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), a, &text, &beside);
     calls_clean(t, r, a, &inside);
     r->text = mask_copy(t->setup->mask, text, a);
-    r->reasoning = why_of(r->reasoning, beside, inside, a);
+    r->reasoning = node_why_of(r->reasoning, beside, inside, a);
 }
 
 static void order_nodes_write_reply(struct turn *t, struct json_text *u, const struct ask_reply *r)
 {
-    message_begin(u, t->facts.messages + 1, "assistant");
+    node_message_begin(u, t->facts.messages + 1, "assistant");
     json_out_key(&u->o, STR("content"));
     if (r->text.n || !r->call_count)
         json_out_str(&u->o, r->text);
@@ -224,7 +225,7 @@ static void order_nodes_write_reply(struct turn *t, struct json_text *u, const s
 static bool node_put_reply(void *turn, const struct ask_reply *r, bool *finished, struct err *e)
 {
     struct turn *t = turn;
-    str entry = entry_of(t, r);
+    str entry = node_entry_of(t, r);
     struct json_text u;
 
     json_text_begin(&u, VALUES_MAX);
@@ -234,7 +235,7 @@ static bool node_put_reply(void *turn, const struct ask_reply *r, bool *finished
     json_member_array(&u.o, "reasoning");
     json_out_str(&u.o, entry);
     json_out_end(&u.o);
-    if (!update_end(t, &u, NODE_ORCHESTRATOR, e))
+    if (!node_update_end(t, &u, NODE_ORCHESTRATOR, e))
         return false;
     if (t->watch && t->watch->on_decision)
         t->watch->on_decision(t->watch->ctx, entry);
@@ -254,21 +255,21 @@ static void node_fail(struct turn *t, const struct chat_error *error)
              LOG_STR("why", error->message));
 }
 
-static void on_text(void *ctx, bool reasoning, str text)
+static void node_on_text(void *ctx, bool reasoning, str text)
 {
     speak_feed(ctx, reasoning, text);
 }
 
 /* Streams the reply's text to the customer. */
-static bool ask_once(struct turn *t, struct ask_request *q, const _Atomic bool *cancel,
-                     struct arena *a, struct ask_reply *reply)
+static bool node_ask_once(struct turn *t, struct ask_request *q, const _Atomic bool *cancel,
+                          struct arena *a, struct ask_reply *reply)
 {
     struct speak *speak = arena_alloc(t->arena, sizeof *speak);
     bool ok;
 
     speak_init(speak, t->setup->mask, (struct speak_sink){graph_reply, t});
     if (t->watch && t->watch->on_say) {
-        q->on_text = on_text;
+        q->on_text = node_on_text;
         q->ctx = speak;
     }
     ok = t->o->ask.ask(t->o->ask.ctx, q, cancel, a, reply);
@@ -304,7 +305,7 @@ static bool node_ask(void *turn, const struct ask_request *from, const _Atomic b
     q.title = order_title(t);
     q.step = STR("");
     q.setup = t->setup;
-    for (int n = 0; !ask_once(t, &q, cancel, a, reply); n++, pause.tv_nsec *= 2) {
+    for (int n = 0; !node_ask_once(t, &q, cancel, a, reply); n++, pause.tv_nsec *= 2) {
         if (n == ORDERS_AGAIN_MAX || !reply->begun || !retry_transient(reply->error.status) ||
             (cancel && atomic_load(cancel))) {
             node_fail(t, &reply->error);
@@ -320,7 +321,7 @@ static bool node_ask(void *turn, const struct ask_request *from, const _Atomic b
 /* ---- update_order ---- */
 
 /* Only results after the last reply with calls: earlier ones are already in the order. */
-static bool apply_batch(struct turn *t)
+static bool node_apply_batch(struct turn *t)
 {
     const struct json *doc = &t->messages;
     const struct json_node *root = json_root(doc), *m, *from = NULL;
@@ -341,7 +342,7 @@ static bool apply_batch(struct turn *t)
 static bool node_update(struct turn *t, struct err *e)
 {
     struct json_text u;
-    bool changed = apply_batch(t);
+    bool changed = node_apply_batch(t);
 
     assert(t->s->node == NODE_TOOLS);
     json_text_begin(&u, VALUES_MAX);
@@ -349,7 +350,7 @@ static bool node_update(struct turn *t, struct err *e)
         json_out_key(&u.o, STR("current_order"));
         order_write(&u.o, &t->s->order, true);
     }
-    if (!update_end(t, &u, NODE_UPDATE, e))
+    if (!node_update_end(t, &u, NODE_UPDATE, e))
         return false;
     if (changed && t->watch && t->watch->on_order)
         t->watch->on_order(t->watch->ctx, &t->s->order);
@@ -395,14 +396,14 @@ static bool node_put_results(void *turn, const struct ask_reply *reply,
     for (size_t i = 0; i < reply->call_count; i++) {
         const struct ask_call *c = &reply->calls[i];
 
-        message_begin(&u, t->facts.messages + 1 + i, "tool");
+        node_message_begin(&u, t->facts.messages + 1 + i, "tool");
         json_member_str(&u.o, "tool_call_id", c->id);
         json_member_str(&u.o, "name", c->name);
         json_member_str(&u.o, "content", done[i].result);
         json_out_end(&u.o);
         order_nodes_record(t, c, done[i].result, done[i].ok);
     }
-    if (!update_end(t, &u, NODE_TOOLS, e) || !node_update(t, e))
+    if (!node_update_end(t, &u, NODE_TOOLS, e) || !node_update(t, e))
         return false;
     *finished = t->facts.finalized;
     return true;
@@ -413,7 +414,7 @@ static bool node_stopped(struct turn *t, struct err *e)
     struct json_text u;
 
     json_text_begin(&u, VALUES_MAX);
-    return update_end(t, &u, NODE_STOPPED, e);
+    return node_update_end(t, &u, NODE_STOPPED, e);
 }
 
 /* ---- the loop ---- */

@@ -29,7 +29,7 @@ void order_copy(struct order *to, const struct order *from, struct arena *a)
     to->finalized = from->finalized;
 }
 
-static bool same_line(const struct order_line *a, const struct order_line *b)
+static bool order_same_line(const struct order_line *a, const struct order_line *b)
 {
     return str_eq(a->item_id, b->item_id) && str_eq(a->size, b->size) && order_same_modifiers(a, b);
 }
@@ -38,7 +38,7 @@ static struct order_line *order_order_find(const struct order *o, const struct o
 {
     assert(o->count <= ORDER_LINES_MAX);
     for (size_t i = 0; i < o->count; i++)
-        if (same_line(&o->lines[i], line))
+        if (order_same_line(&o->lines[i], line))
             return &o->lines[i];
     return NULL;
 }
@@ -230,7 +230,7 @@ void order_write(struct json_out *o, const struct order *order, bool id)
     json_out_end(o);
 }
 
-static void line_words(struct buf *out, const struct order_line *l)
+static void order_line_words(struct buf *out, const struct order_line *l)
 {
     buf_printf(out,
                "%lld x " STR_FMT " (" STR_FMT,
@@ -254,7 +254,7 @@ void order_words(struct buf *out, const struct order *o)
     }
     for (size_t i = 0; i < o->count; i++) {
         buf_add(out, i ? STR("\n") : STR(""));
-        line_words(out, &o->lines[i]);
+        order_line_words(out, &o->lines[i]);
     }
     if (cents >= 0)
         buf_printf(out, "\ntotal %lld.%02lld", (long long)cents / 100, (long long)cents % 100);

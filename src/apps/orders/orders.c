@@ -145,7 +145,7 @@ static str order_orders_run_id(str thread, struct arena *a)
 }
 
 /* Each turn is a run, so that the next process finds turns that did not end. */
-static bool put_run(struct turn *t, str status, str reason, struct err *e)
+static bool orders_put_run(struct turn *t, str status, str reason, struct err *e)
 {
     struct json_text input;
     struct agent_row row = {.app = STR("orders"),
@@ -196,7 +196,7 @@ static bool order_orders_run(struct turn *t, struct err *e)
     bool failed, ok;
 
     assert(t->s->head.n > 0); /* the customer's message is on disk */
-    if (!put_run(t, STR("running"), STR(""), e))
+    if (!orders_put_run(t, STR("running"), STR(""), e))
         return false;
     order_orders_put_session(t, STR("in_progress"), STR(""), STR(""));
     ok = graph_run(t, e);
@@ -209,7 +209,8 @@ static bool order_orders_run(struct turn *t, struct err *e)
                              failed ? t->out->why : STR(""));
     if (failed && t->o->host.leave && atomic_load(t->o->host.leave))
         return true; /* the run stays "running", so the next process resumes it */
-    return put_run(t, failed ? STR("failed") : STR("done"), failed ? STR("llm_error") : STR(""), e);
+    return orders_put_run(
+        t, failed ? STR("failed") : STR("done"), failed ? STR("llm_error") : STR(""), e);
 }
 
 static bool turn_begin(struct turn *t, str thread, struct err *e)

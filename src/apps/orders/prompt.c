@@ -50,7 +50,8 @@ struct orders_place {
     str name, value;
 };
 
-static bool put_place(str *rest, const struct orders_place *places, size_t n, struct buf *out)
+static bool orders_put_place(str *rest, const struct orders_place *places, size_t n,
+                             struct buf *out)
 {
     for (size_t i = 0; i < n; i++)
         if (str_starts(*rest, places[i].name)) {
@@ -62,7 +63,8 @@ static bool put_place(str *rest, const struct orders_place *places, size_t n, st
 }
 
 /* Inserted text is not expanded again: a menu can contain braces. */
-static void fill_places(str template, const struct orders_place *places, size_t n, struct buf *out)
+static void orders_fill_places(str template, const struct orders_place *places, size_t n,
+                               struct buf *out)
 {
     while (template.n) {
         size_t at = str_find(template, STR("{{"));
@@ -71,7 +73,7 @@ static void fill_places(str template, const struct orders_place *places, size_t 
         if (at == STR_NONE)
             return;
         template = str_slice(template, at, template.n);
-        if (!put_place(&template, places, n, out)) {
+        if (!orders_put_place(&template, places, n, out)) {
             buf_add(out, str_slice(template, 0, 2));
             template = str_slice(template, 2, template.n);
         }
@@ -95,7 +97,7 @@ void orders_prompt(str template, const struct orders_fill *f, struct buf *out)
         {STR("{{menu_items}}"), buf_str(&names)},
         {STR("{{current_order}}"), buf_str(&order)},
     };
-    fill_places(template, places, COUNT_OF(places), out);
+    orders_fill_places(template, places, COUNT_OF(places), out);
     buf_release(&names);
     buf_release(&order);
 }

@@ -22,7 +22,7 @@ static double score_modifier_overlap(const struct order_line *a, const struct or
     return (double)both / (double)(a->modifier_count + b->modifier_count - both);
 }
 
-static double line_score(const struct order_line *a, const struct order_line *b)
+static double score_line_score(const struct order_line *a, const struct order_line *b)
 {
     int64_t less = a->quantity < b->quantity ? a->quantity : b->quantity;
     int64_t more = a->quantity < b->quantity ? b->quantity : a->quantity;
@@ -32,7 +32,7 @@ static double line_score(const struct order_line *a, const struct order_line *b)
 }
 
 /* Pairs the lines of an id, best match first; a line without a partner scores 0. */
-static double id_score(const struct order *a, const struct order *b, str id)
+static double score_id_score(const struct order *a, const struct order *b, str id)
 {
     bool used[2][ORDER_LINES_MAX] = {{false}};
     size_t n[2] = {0};
@@ -51,9 +51,9 @@ static double id_score(const struct order *a, const struct order *b, str id)
             for (size_t k = 0; k < b->count; k++) {
                 if (used[0][i] || used[1][k] || !str_eq(a->lines[i].item_id, id) ||
                     !str_eq(b->lines[k].item_id, id) ||
-                    line_score(&a->lines[i], &b->lines[k]) <= best)
+                    score_line_score(&a->lines[i], &b->lines[k]) <= best)
                     continue;
-                best = line_score(&a->lines[i], &b->lines[k]);
+                best = score_line_score(&a->lines[i], &b->lines[k]);
                 x = i;
                 y = k;
             }
@@ -73,7 +73,7 @@ static bool order_score_first_of(const struct order *o, size_t i)
     return true;
 }
 
-static bool has_id(const struct order *o, str id)
+static bool score_has_id(const struct order *o, str id)
 {
     for (size_t i = 0; i < o->count; i++)
         if (str_eq(o->lines[i].item_id, id))
@@ -88,11 +88,11 @@ double score_order(const struct order *expected, const struct order *got)
 
     for (size_t i = 0; i < expected->count; i++)
         if (order_score_first_of(expected, i)) {
-            sum += id_score(expected, got, expected->lines[i].item_id);
+            sum += score_id_score(expected, got, expected->lines[i].item_id);
             ids++;
         }
     for (size_t i = 0; i < got->count; i++)
-        ids += order_score_first_of(got, i) && !has_id(expected, got->lines[i].item_id);
+        ids += order_score_first_of(got, i) && !score_has_id(expected, got->lines[i].item_id);
     assert(sum >= 0 && sum < (double)ids + 0.001);
     return ids ? sum / (double)ids : 1;
 }
@@ -162,7 +162,7 @@ struct protocol {
     size_t adds, before, ever;
 };
 
-static void on_protocol(void *ctx, str id, str name, size_t batch)
+static void score_on_protocol(void *ctx, str id, str name, size_t batch)
 {
     struct protocol *p = ctx;
     const struct map_entry *looked = map_find(&p->facts.looked, id);
@@ -176,7 +176,7 @@ static void on_protocol(void *ctx, str id, str name, size_t batch)
 bool score_protocol(str messages, bool expects, double *out, struct err *e)
 {
     struct protocol p = {.adds = 0};
-    struct adds w = {.on_add = on_protocol, .ctx = &p};
+    struct adds w = {.on_add = score_on_protocol, .ctx = &p};
     struct arena a;
     struct json doc;
     bool ok;
@@ -202,7 +202,7 @@ struct real {
     bool all;
 };
 
-static void on_real(void *ctx, str id, str name, size_t batch)
+static void score_on_real(void *ctx, str id, str name, size_t batch)
 {
     struct real *r = ctx;
     const struct menu_item *item = menu_find(r->menu, id);
@@ -215,11 +215,11 @@ bool score_real(const struct menu *m, str messages, const struct order *got, dou
                 struct err *e)
 {
     struct real r = {m, true};
-    struct adds w = {.on_add = on_real, .ctx = &r};
+    struct adds w = {.on_add = score_on_real, .ctx = &r};
     bool ok = walk_adds(&w, messages, e);
 
     for (size_t i = 0; i < got->count; i++)
-        on_real(&r, got->lines[i].item_id, got->lines[i].name, 0);
+        score_on_real(&r, got->lines[i].item_id, got->lines[i].name, 0);
     *out = r.all ? 1 : 0;
     return ok;
 }

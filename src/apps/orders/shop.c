@@ -10,7 +10,7 @@
 
 #define SHOP_ARENA_MAX 65536
 
-static bool open_menu(struct orders_shop *s, str path, struct err *e)
+static bool shop_open_menu(struct orders_shop *s, str path, struct err *e)
 {
     return path.n ? menu_load(arena_dup(&s->arena, path).p, &s->menu, e)
                   : menu_built_in(&s->menu, e);
@@ -26,7 +26,7 @@ bool shop_new(const struct orders *o, const struct config *c, struct orders_shop
     atomic_init(&s->refs, 1);
     arena_init(&s->arena, SHOP_ARENA_MAX);
     if (!app_model(c, o->chosen_model.n ? o->chosen_model : c->orders.model, &model, e) ||
-        !open_menu(s, o->chosen_menu.n ? o->chosen_menu : c->orders.menu, e)) {
+        !shop_open_menu(s, o->chosen_menu.n ? o->chosen_menu : c->orders.menu, e)) {
         shop_release(s);
         return false;
     }

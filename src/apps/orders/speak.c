@@ -52,7 +52,7 @@ static void order_speak_trim(struct speak *s, str text)
         buf_add(&s->space, str_slice(text, end, text.n));
 }
 
-static void open_up(struct speak *s)
+static void speak_open_up(struct speak *s)
 {
     assert(!s->open || !s->held.n);
     if (s->open)
@@ -62,7 +62,7 @@ static void open_up(struct speak *s)
     buf_reset(&s->held);
 }
 
-static void on_guarded(void *ctx, str text)
+static void speak_on_guarded(void *ctx, str text)
 {
     struct speak *s = ctx;
 
@@ -80,7 +80,7 @@ static void order_speak_on_run(void *ctx, bool thought, str run)
 
     assert(v->at < SPEAK_FILTERS);
     if (thought)
-        open_up(v->speak);
+        speak_open_up(v->speak);
     else if (v->at + 1 == SPEAK_FILTERS && v->filter.taken)
         return; /* an attack: nothing more is sent */
     else if (v->at + 1 < SPEAK_FILTERS)
@@ -100,7 +100,7 @@ static void speak_init_filters(struct speak *s, size_t from)
                              (struct customer_filter_sink){
                                  order_speak_on_run, order_speak_on_close, &s->filters[i]});
     }
-    customer_guard_init(&s->guard, on_guarded, s);
+    customer_guard_init(&s->guard, speak_on_guarded, s);
 }
 
 /* A closer before any opener: all text so far was reasoning, in every filter. */
@@ -112,7 +112,7 @@ static void order_speak_on_close(void *ctx, bool stray)
         speak_init_filters(v->speak, v->at + 1);
         buf_reset(&v->speak->held);
     }
-    open_up(v->speak);
+    speak_open_up(v->speak);
 }
 
 void speak_init(struct speak *s, const struct mask *m, struct speak_sink sink)
@@ -131,7 +131,7 @@ void speak_init(struct speak *s, const struct mask *m, struct speak_sink sink)
 void speak_feed(struct speak *s, bool reasoning, str piece)
 {
     if (reasoning) {
-        open_up(s);
+        speak_open_up(s);
         return;
     }
     assert(s->taken <= SPEAK_TEXT_MAX);

@@ -51,7 +51,7 @@ static bool order_tools_lookup(struct order_call *c)
 /* ---- add_item_to_order ---- */
 
 /* The item of the arguments, if it exists and was looked up before. */
-static bool item_arg(struct order_call *c, const struct menu_item **out)
+static bool tools_item_arg(struct order_call *c, const struct menu_item **out)
 {
     str id, name, category;
 
@@ -94,7 +94,7 @@ static bool order_tools_add(struct order_call *c)
     const struct menu_item *item;
     struct order_line line = {.quantity = 1};
 
-    if (!order_call_is_open(c, "added") || !item_arg(c, &item) ||
+    if (!order_call_is_open(c, "added") || !tools_item_arg(c, &item) ||
         !order_call_quantity(c, ORDER_QUANTITY_MAX, &line.quantity) ||
         !order_call_size(c, "size", item, item->default_size, &line) ||
         !order_call_modifiers(c, "modifiers", item, &line))

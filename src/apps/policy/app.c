@@ -49,7 +49,7 @@ bool policy_asked_doc(struct policy_service *s, const struct policy_docs *docs,
 
 /* ---- verification ---- */
 
-static void auth_review(void *app, const struct app_request *q, struct app_reply *r)
+static void policy_auth_review(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct policy_service *s = app;
     struct policy_ask ask = {.body = q->body,
@@ -227,8 +227,8 @@ static void prompts_list(void *app, const struct app_request *q, struct app_repl
     app_reply_end(r, &o, ok, &e);
 }
 
-static bool find_prompt(struct policy_service *s, const struct app_request *q, struct prompt *out,
-                        struct app_reply *r)
+static bool policy_find_prompt(struct policy_service *s, const struct app_request *q,
+                               struct prompt *out, struct app_reply *r)
 {
     struct err e;
 
@@ -248,7 +248,7 @@ static void prompt_show(void *app, const struct app_request *q, struct app_reply
     struct prompt p;
     struct json_out o;
 
-    if (!find_prompt(app, q, &p, r))
+    if (!policy_find_prompt(app, q, &p, r))
         return;
     json_out_init(&o, &r->body);
     prompt_write(&p, true, &o);
@@ -330,7 +330,7 @@ static void policy_app_close(void *app)
 #define CHANGE (APP_OPERATOR | APP_READY | APP_JSON)
 
 static const struct app_route routes[] = {
-    {"POST", "/reason/auth-review", auth_review, APP_READY | APP_JSON | APP_TRACE, ""},
+    {"POST", "/reason/auth-review", policy_auth_review, APP_READY | APP_JSON | APP_TRACE, ""},
     {"POST", "/reason/qa", policy_app_check_case, APP_READY | APP_JSON, ""},
     {"GET",
      "/api/v1/policy/results",

@@ -65,8 +65,8 @@ static struct policy_value policy_case_value_of(struct member *m, const struct j
     return out;
 }
 
-static void read_field(struct member *m, const struct json_node *v, bool fixture,
-                       struct policy_case *c)
+static void policy_read_field(struct member *m, const struct json_node *v, bool fixture,
+                              struct policy_case *c)
 {
     struct policy_field *f = &c->fields[c->field_count++];
     const char *name = fixture ? "field" : "field_name";
@@ -98,7 +98,7 @@ static void read_field(struct member *m, const struct json_node *v, bool fixture
         member_wrong(m, "confidence", "is missing");
 }
 
-static void read_fields(struct member *m, const struct json_node *v, struct policy_case *c)
+static void policy_read_fields(struct member *m, const struct json_node *v, struct policy_case *c)
 {
     const struct json_node *fields = member_kind(m, v, "fields", JSON_ARRAY);
     const struct json_node *facts = member_kind(m, v, "facts", JSON_ARRAY);
@@ -118,13 +118,14 @@ static void read_fields(struct member *m, const struct json_node *v, struct poli
         size_t inner = member_into_at(m, c->field_count);
 
         assert(c->field_count < n);
-        read_field(m, f, list == facts, c);
+        policy_read_field(m, f, list == facts, c);
         member_back(m, inner);
     }
     member_back(m, at);
 }
 
-static void read_criteria(struct member *m, const struct json_node *list, struct policy_case *c)
+static void policy_read_criteria(struct member *m, const struct json_node *list,
+                                 struct policy_case *c)
 {
     size_t n = json_count(m->doc, list);
 
@@ -157,7 +158,7 @@ static void policy_case_read_metadata(struct member *m, const struct json_node *
     c->metadata = json_raw(m->doc, meta);
     list = member_kind(m, meta, "criteria", JSON_ARRAY);
     if (list)
-        read_criteria(m, list, c);
+        policy_read_criteria(m, list, c);
     member_text(m, meta, "policy_document_id", false, &c->policy_document_id);
     member_text(m, meta, "policy_version_id", false, &c->policy_version_id);
     member_text(m, meta, "as_of_date", false, &c->as_of_date);
@@ -169,7 +170,7 @@ static void policy_case_read_metadata(struct member *m, const struct json_node *
 }
 
 /* A path is a text, or a list of titles. */
-static void read_section(struct member *m, const struct json_node *v, struct policy_case *c)
+static void policy_read_section(struct member *m, const struct json_node *v, struct policy_case *c)
 {
     const struct json_node *path = member_find(m, v, "section_path");
     struct buf all;
@@ -191,7 +192,7 @@ static void read_section(struct member *m, const struct json_node *v, struct pol
 }
 
 /* The fixture's policy, where the bundle does not name one. */
-static void read_policy(struct member *m, const struct json_node *v, struct policy_case *c)
+static void policy_read_policy(struct member *m, const struct json_node *v, struct policy_case *c)
 {
     size_t at;
     const struct json_node *policy = member_enter(m, v, "policy", false, &at);
@@ -202,11 +203,11 @@ static void read_policy(struct member *m, const struct json_node *v, struct poli
     member_text(m, policy, "version_id", false, &c->policy_version_id);
     member_text(m, policy, "as_of_date", false, &c->as_of_date);
     member_text(m, policy, "doc_id", false, &c->policy_document_id);
-    read_section(m, policy, c);
+    policy_read_section(m, policy, c);
     member_back(m, at);
 }
 
-static void default_criterion(struct member *m, struct policy_case *c, str single)
+static void policy_default_criterion(struct member *m, struct policy_case *c, str single)
 {
     if (c->criterion_count > 0)
         return;
@@ -218,27 +219,27 @@ static void default_criterion(struct member *m, struct policy_case *c, str singl
     assert(c->criterion_count > 0);
 }
 
-static void read_bundle(struct member *m, const struct json_node *v, const struct json_node *outer,
-                        struct policy_case *c)
+static void policy_read_bundle(struct member *m, const struct json_node *v,
+                               const struct json_node *outer, struct policy_case *c)
 {
     bool fixture = member_find(m, v, "facts") && !member_find(m, v, "fields");
     str single = STR("");
 
-    read_policy(m, outer, c);
+    policy_read_policy(m, outer, c);
     if (v != outer)
-        read_policy(m, v, c);
+        policy_read_policy(m, v, c);
     member_id(m, outer, "criterion_id", false, &single);
     member_id(m, v, "criterion_id", false, &single);
     member_id(m, outer, "case_id", false, &c->case_id);
     member_id(m, v, "case_id", !fixture, &c->case_id);
     member_id(m, v, "policy_id", !fixture, &c->policy_id);
-    read_fields(m, v, c);
+    policy_read_fields(m, v, c);
     if (v != outer)
         policy_case_read_metadata(m, outer, c, &single);
     policy_case_read_metadata(m, v, c, &single);
     if (c->case_id.n == 0)
         c->case_id = STR("case");
-    default_criterion(m, c, single);
+    policy_default_criterion(m, c, single);
 }
 
 bool policy_case_from(const struct json *doc, const struct json_node *v, const char *path,
@@ -263,7 +264,7 @@ bool policy_case_from(const struct json *doc, const struct json_node *v, const c
     if (bundle)
         member_into(&m, "case_bundle");
     if (!m.failed)
-        read_bundle(&m, bundle ? bundle : v, v, out);
+        policy_read_bundle(&m, bundle ? bundle : v, v, out);
     return !m.failed;
 }
 

@@ -71,7 +71,7 @@ static bool policy_case_check_has_word(str key, const char *word)
     return false;
 }
 
-static bool has_any(str key, const char *const *words, size_t n)
+static bool check_has_any(str key, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (policy_case_check_has_word(key, words[i]))
@@ -131,7 +131,7 @@ static void check_codes(struct qa *q, const struct policy_field *f)
 
 /* ---- dates ---- */
 
-static bool read_date(str s, int64_t *ms)
+static bool check_read_date(str s, int64_t *ms)
 {
     char day[32];
 
@@ -143,11 +143,11 @@ static bool read_date(str s, int64_t *ms)
     return clock_parse(s, ms);
 }
 
-static bool is_date_name(str key)
+static bool check_is_date_name(str key)
 {
     static const char *const words[] = {"date", "dob"};
 
-    return has_any(key, words, COUNT_OF(words));
+    return check_has_any(key, words, COUNT_OF(words));
 }
 
 static const struct {
@@ -166,11 +166,11 @@ static struct case_date *case_dates_read(const struct policy_case *c, struct are
         const struct policy_field *f = &c->fields[i];
         struct case_date *d = &all[i];
 
-        d->valid = is_date_name(f->key) && f->value.kind == POLICY_TEXT &&
-                   read_date(f->value.text, &d->ms);
+        d->valid = check_is_date_name(f->key) && f->value.kind == POLICY_TEXT &&
+                   check_read_date(f->value.text, &d->ms);
         for (unsigned k = 0; d->valid && k < COUNT_OF(date_orders); k++) {
-            d->first |= (unsigned)has_any(f->key, date_orders[k].first, 3) << k;
-            d->then |= (unsigned)has_any(f->key, date_orders[k].then, 4) << k;
+            d->first |= (unsigned)check_has_any(f->key, date_orders[k].first, 3) << k;
+            d->then |= (unsigned)check_has_any(f->key, date_orders[k].then, 4) << k;
         }
     }
     return all;
@@ -196,7 +196,7 @@ static void check_dates(struct qa *q, const struct policy_field *f)
     const struct case_date *d = &q->dates[f - q->c->fields];
 
     assert(f >= q->c->fields && f < q->c->fields + q->c->field_count);
-    if (!is_date_name(f->key) || f->value.kind != POLICY_TEXT || !str_trim(f->value.text).n)
+    if (!check_is_date_name(f->key) || f->value.kind != POLICY_TEXT || !str_trim(f->value.text).n)
         return;
     if (!d->valid) {
         case_issue_add(q,
@@ -219,8 +219,8 @@ static void check_effective(struct qa *q)
 {
     int64_t start, end;
 
-    if (read_date(q->c->effective_start, &start) && read_date(q->c->effective_end, &end) &&
-        start > end)
+    if (check_read_date(q->c->effective_start, &start) &&
+        check_read_date(q->c->effective_end, &end) && start > end)
         case_issue_add(q,
                        "dates_out_of_order",
                        "high",

@@ -82,7 +82,7 @@ static bool rule_names(const struct rule *r, const struct word *w, bool subject)
 }
 
 /* The words of a test's topic, without its person; for "must be employed", of its value. */
-static struct noun subject_of(const struct test *t)
+static struct noun closed_subject_of(const struct test *t)
 {
     struct noun s = t->noun;
 
@@ -119,9 +119,9 @@ static bool subject_meets(const struct noun *a, const struct noun *b)
 
 /* Whether two rules may have the same topic: "the fee" and "the student fee", but not the annual
  * and the monthly income. */
-static bool rules_meet(const struct rule *a, const struct rule *b)
+static bool closed_rules_meet(const struct rule *a, const struct rule *b)
 {
-    struct noun x = subject_of(&a->main), y = subject_of(&b->main);
+    struct noun x = closed_subject_of(&a->main), y = closed_subject_of(&b->main);
 
     return subject_meets(&x, &y) || subject_meets(&y, &x);
 }
@@ -134,7 +134,7 @@ bool heuristic_disagrees(const struct run *x)
             const struct judged *a = &x->rules[i], *b = &x->rules[k];
 
             if (a->h.truth == TRUTH_NO && b->h.truth != TRUTH_NO && b->h.applies &&
-                rules_meet(a->r->rule, b->r->rule))
+                closed_rules_meet(a->r->rule, b->r->rule))
                 return true;
         }
     return false;
@@ -324,7 +324,7 @@ static bool closed_interferes(const struct run *x, const struct reading *r,
 
         if ((j->h.dropped && person && other && !word_same(person, other)) ||
             (!judged && ((r->node == j->r->node && closed_is_beside(r->rule, &titles[k])) ||
-                         rules_meet(r->rule, j->r->rule))))
+                         closed_rules_meet(r->rule, j->r->rule))))
             return true;
     }
     return false;

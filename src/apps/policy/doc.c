@@ -16,7 +16,7 @@ static size_t policy_doc_text_size(const struct policy_tree *t)
     return n;
 }
 
-static bool read_doc(struct policy_doc *d, str name, str text, struct err *e)
+static bool policy_read_doc(struct policy_doc *d, str name, str text, struct err *e)
 {
     if (!policy_tree_any(text, name, &d->arena, &d->tree, e) || !fts_open(&d->tree, &d->index, e))
         return false;
@@ -33,7 +33,7 @@ bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struc
     memset(d, 0, sizeof *d);
     arena_init(&d->arena, POLICY_ARENA_MAX);
     d->id = arena_dup(&d->arena, id);
-    if (!read_doc(d, name, text, e)) {
+    if (!policy_read_doc(d, name, text, e)) {
         policy_doc_free(d);
         return false;
     }
@@ -43,7 +43,7 @@ bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struc
 }
 
 /* A file's name without the extension. */
-static str stem_of(str name)
+static str policy_stem_of(str name)
 {
     size_t dot = str_find_last(name, '.');
 
@@ -59,7 +59,7 @@ bool policy_doc_load(const char *id, const char *path, struct policy_doc **out, 
 
     arena_init(&scratch, POLICY_SIZE_MAX + ((size_t)1 << 20));
     ok = file_read(&scratch, path, POLICY_SIZE_MAX, &text, e) &&
-         (policy_doc_parse(id ? str_c(id) : stem_of(name), name, text, out, e) ||
+         (policy_doc_parse(id ? str_c(id) : policy_stem_of(name), name, text, out, e) ||
           err_prefix(e, "%s: ", path));
     arena_release(&scratch);
     return ok;

@@ -85,8 +85,8 @@ static size_t policy_fact_tool_find_reference(const struct reading *r, size_t fr
     return r->n;
 }
 
-static void sections_json(const struct scope *s, const struct phrase *q, bool *named_here,
-                          struct json_out *o)
+static void policy_sections_json(const struct scope *s, const struct phrase *q, bool *named_here,
+                                 struct json_out *o)
 {
     struct scope_titles titles;
     size_t shown = 0;
@@ -129,7 +129,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     here = arena_zero(a, d->tree.node_count + 1, sizeof here[0]);
     policy_fact_tool_begin(o, true);
     json_member_str(o, "criterion_id", criterion_id);
-    sections_json(s, &q, here, o);
+    policy_sections_json(s, &q, here, o);
     json_member_array(o, "references");
     for (size_t i = 0; i < s->n && shown < REFERENCES_MAX; i++) {
         const struct reading *r = &s->all[i];
@@ -143,14 +143,14 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
 }
 
 /* For the tool a policy may be named by its title, too. */
-static bool is_version(const struct policy_doc *d, str policy_id)
+static bool policy_fact_is_version(const struct policy_doc *d, str policy_id)
 {
     return policy_is_version(d, policy_id) ||
            (policy_id.n && (str_eq_nocase(d->tree.title, policy_id) ||
                             str_eq_nocase(d->tree.doc_name, policy_id)));
 }
 
-static void version_json(const struct policy_doc *d, struct json_out *o)
+static void policy_fact_version_json(const struct policy_doc *d, struct json_out *o)
 {
     json_member_str(o, "document_id", d->id);
     json_member_str(o, "version", policy_doc_version(d));
@@ -170,7 +170,7 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        if (!is_version(docs[i], policy_id))
+        if (!policy_fact_is_version(docs[i], policy_id))
             continue;
         versions++;
         if (policy_in_force(docs[i], as_of_date) &&
@@ -182,15 +182,15 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
     json_member_str(o, "policy_id", policy_id);
     json_member_str(o, "as_of_date", as_of_date);
     if (best)
-        version_json(best, o);
+        policy_fact_version_json(best, o);
     else
         json_member_str(
             o, "error", versions > 0 ? STR("no_version_in_force") : STR("policy_not_found"));
     json_member_array(o, "versions");
     for (size_t i = 0; i < n; i++)
-        if (is_version(docs[i], policy_id)) {
+        if (policy_fact_is_version(docs[i], policy_id)) {
             json_out_object(o);
-            version_json(docs[i], o);
+            policy_fact_version_json(docs[i], o);
             json_out_end(o);
         }
     json_out_close(o, 2);

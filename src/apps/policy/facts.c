@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static bool in_key(char c)
+static bool policy_in_key(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80);
 }
@@ -21,7 +21,7 @@ str policy_key(struct arena *a, str name)
     for (size_t i = 0; i < name.n; i++) {
         char c = char_to_lower(name.p[i]);
 
-        if (in_key(c))
+        if (policy_in_key(c))
             p[n++] = c;
         else if (n > 0 && p[n - 1] != '_')
             p[n++] = '_';
@@ -33,12 +33,12 @@ str policy_key(struct arena *a, str name)
 }
 
 /* The next character of a name's key, or 0 at its end. */
-static char key_next(str s, size_t *i, bool begun)
+static char policy_key_next(str s, size_t *i, bool begun)
 {
     size_t at = *i;
 
     assert(at <= s.n);
-    while (at < s.n && !in_key(char_to_lower(s.p[at])))
+    while (at < s.n && !policy_in_key(char_to_lower(s.p[at])))
         at++;
     if (at == s.n) {
         *i = at;
@@ -57,9 +57,9 @@ static bool policy_facts_is_key(str key, str name)
     size_t at = 0;
 
     for (size_t i = 0; i < key.n; i++)
-        if (key_next(name, &at, i > 0) != key.p[i])
+        if (policy_key_next(name, &at, i > 0) != key.p[i])
             return false;
-    return key.n > 0 && key_next(name, &at, true) == 0;
+    return key.n > 0 && policy_key_next(name, &at, true) == 0;
 }
 
 const struct policy_field *policy_fact(const struct policy_case *c, str name)
@@ -70,7 +70,7 @@ const struct policy_field *policy_fact(const struct policy_case *c, str name)
     return NULL;
 }
 
-static void field_json(const struct policy_field *f, struct json_out *o)
+static void policy_field_json(const struct policy_field *f, struct json_out *o)
 {
     json_member_raw(o, "value", f->raw);
     json_member_double(o, "confidence", f->confidence);
@@ -80,8 +80,8 @@ static void field_json(const struct policy_field *f, struct json_out *o)
         json_member_str(o, "field_class", f->field_class);
 }
 
-static void conflicts_json(const struct policy_case *c, const struct policy_field *f,
-                           struct json_out *o)
+static void policy_conflicts_json(const struct policy_case *c, const struct policy_field *f,
+                                  struct json_out *o)
 {
     bool begun = false;
 
@@ -93,14 +93,14 @@ static void conflicts_json(const struct policy_case *c, const struct policy_fiel
             json_member_array(o, "conflicts");
         begun = true;
         json_out_object(o);
-        field_json(g, o);
+        policy_field_json(g, o);
         json_out_end(o);
     }
     if (begun)
         json_out_end(o);
 }
 
-static void miss_json(const struct policy_case *c, str name, struct json_out *o)
+static void policy_miss_json(const struct policy_case *c, str name, struct json_out *o)
 {
     json_member_str(o, "error", STR("field_not_found"));
     json_member_str(o, "field_name", name);
@@ -119,10 +119,10 @@ void policy_fact_json(const struct policy_case *c, str name, struct json_out *o)
     json_member_bool(o, "success", f != NULL);
     if (f) {
         json_member_str(o, "field_name", f->name);
-        field_json(f, o);
-        conflicts_json(c, f, o);
+        policy_field_json(f, o);
+        policy_conflicts_json(c, f, o);
     } else {
-        miss_json(c, name, o);
+        policy_miss_json(c, name, o);
     }
     json_out_end(o);
 }

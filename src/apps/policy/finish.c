@@ -18,7 +18,7 @@
 
 /* ---- the section ---- */
 
-static bool is_shown(const struct react *r, const struct policy_node *n)
+static bool policy_is_shown(const struct react *r, const struct policy_node *n)
 {
     assert(n >= r->o->doc->tree.nodes && n < r->o->doc->tree.nodes + r->o->doc->tree.node_count);
     return r->seen[n - r->o->doc->tree.nodes].shown;
@@ -32,7 +32,7 @@ static const struct policy_node *shown_titled(const struct react *r, str title)
 
     for (uint32_t i = 0; i < t->node_count; i++)
         if (str_eq_nocase(t->nodes[i].title, title)) {
-            if (is_shown(r, &t->nodes[i]))
+            if (policy_is_shown(r, &t->nodes[i]))
                 return &t->nodes[i];
             any = &t->nodes[i];
         }
@@ -51,7 +51,7 @@ static const struct policy_node *policy_finish_named(const struct react *r, str 
 
 /* "Coverage / Age", "Coverage > Age" however the path is drawn. A text that is much longer than any
  * path names none, and joining its parts would take memory by the square of its length. */
-static const struct policy_node *by_path(const struct react *r, str text, struct arena *a)
+static const struct policy_node *policy_by_path(const struct react *r, str text, struct arena *a)
 {
     static const char *const between[] = {" / ", "/", " \xe2\x80\xba ", " :: ", "::", ">", "\\"};
 
@@ -92,24 +92,24 @@ static const struct policy_node *policy_finish_find_section(const struct react *
     close = str_find(text, STR("]"));
     if (!n && str_starts(text, STR("[")) && close != STR_NONE)
         n = policy_node_find(&r->o->doc->tree, str_slice(text, 1, close));
-    return n ? n : by_path(r, text, a);
+    return n ? n : policy_by_path(r, text, a);
 }
 
 /* The model was shown this node, or a node below it, whose path contains its title. */
-static bool was_retrieved(const struct react *r, const struct policy_node *n)
+static bool policy_was_retrieved(const struct react *r, const struct policy_node *n)
 {
     for (uint32_t i = 0; i < n->span; i++)
-        if (is_shown(r, n + i))
+        if (policy_is_shown(r, n + i))
             return true;
     return false;
 }
 
-static bool page_retrieved(const struct react *r, int64_t page)
+static bool policy_page_retrieved(const struct react *r, int64_t page)
 {
     const struct policy_tree *t = &r->o->doc->tree;
 
     for (uint32_t i = 0; i < t->node_count; i++)
-        if (is_shown(r, &t->nodes[i]) && page >= t->nodes[i].start_index &&
+        if (policy_is_shown(r, &t->nodes[i]) && page >= t->nodes[i].start_index &&
             page <= t->nodes[i].end_index)
             return true;
     return false;
@@ -122,7 +122,7 @@ static str shown_titles(const struct react *r, struct arena *a)
     str all = STR("");
 
     for (uint32_t i = 0; i < t->node_count && all.n < HINT_SIZE; i++)
-        if (is_shown(r, &t->nodes[i]))
+        if (policy_is_shown(r, &t->nodes[i]))
             all = arena_printf(a,
                                STR_FMT "%s\"" STR_FMT "\"",
                                STR_ARG(all),
@@ -131,8 +131,8 @@ static str shown_titles(const struct react *r, struct arena *a)
     return all.n ? all : STR("nothing yet: call pi_search");
 }
 
-static bool check_section(const struct react *r, str name, struct arena *a,
-                          struct react_proposal *p, struct err *e)
+static bool policy_check_section(const struct react *r, str name, struct arena *a,
+                                 struct react_proposal *p, struct err *e)
 {
     p->node = policy_finish_find_section(r, name, a);
     if (!p->node)
@@ -142,7 +142,7 @@ static bool check_section(const struct react *r, str name, struct arena *a,
                        "\"; retrieved in this run: " STR_FMT,
                        STR_ARG(str_slice(name, 0, 60)),
                        STR_ARG(shown_titles(r, a)));
-    if (!was_retrieved(r, p->node))
+    if (!policy_was_retrieved(r, p->node))
         return err_set(e,
                        ERR_INPUT,
                        "citation_not_retrieved: the section \"" STR_FMT
@@ -153,8 +153,8 @@ static bool check_section(const struct react *r, str name, struct arena *a,
 }
 
 /* If no pages are given: those of the section, as far as they were shown. */
-static bool check_pages(const struct react *r, const struct json *doc, struct arena *a,
-                        struct react_proposal *p, struct err *e)
+static bool policy_check_pages(const struct react *r, const struct json *doc, struct arena *a,
+                               struct react_proposal *p, struct err *e)
 {
     const struct json_node *list = json_find(doc, json_root(doc), STR("policy_pages"));
     size_t n = json_count(doc, list), cited = p->node->end_index - p->node->start_index + 1;
@@ -167,7 +167,7 @@ static bool check_pages(const struct react *r, const struct json *doc, struct ar
             e, ERR_INPUT, "citation_not_retrieved: at most %d pages can be cited", PAGES_MAX);
     JSON_FOREACH(v, doc, list) {
         if (!json_i64(doc, v, &page) || page < p->node->start_index || page > p->node->end_index ||
-            !page_retrieved(r, page))
+            !policy_page_retrieved(r, page))
             return err_set(e,
                            ERR_INPUT,
                            "citation_not_retrieved: page " STR_FMT
@@ -181,7 +181,7 @@ static bool check_pages(const struct react *r, const struct json *doc, struct ar
     }
     if (!p->page_count && cited <= PAGES_MAX)
         for (uint32_t i = p->node->start_index; i <= p->node->end_index; i++)
-            if (page_retrieved(r, i))
+            if (policy_page_retrieved(r, i))
                 pages[p->page_count++] = i;
     p->pages = pages;
     return true;
@@ -194,28 +194,29 @@ static bool policy_finish_is_blank(char c)
     return char_is_json_space(c) || c == '"' || c == '*' || c == '`';
 }
 
-static bool stands_at(const struct policy_field *f, str doc_id, int64_t page)
+static bool policy_stands_at(const struct policy_field *f, str doc_id, int64_t page)
 {
     return (!doc_id.n || str_eq(f->doc_id, doc_id)) && (page < 0 || page == (int64_t)f->page);
 }
 
 /* Prefers a fact that this run has read; without document and page, the last one it read. */
-static const struct policy_field *evidence_at(const struct react *r, str doc_id, int64_t page)
+static const struct policy_field *policy_evidence_at(const struct react *r, str doc_id,
+                                                     int64_t page)
 {
     const struct policy_case *c = r->o->c;
 
     assert(r->fact_count <= REACT_FACTS_MAX);
     for (size_t i = r->fact_count; i-- > 0;)
-        if (stands_at(r->facts[i], doc_id, page))
+        if (policy_stands_at(r->facts[i], doc_id, page))
             return r->facts[i];
     for (size_t i = 0; (doc_id.n || page >= 0) && i < c->field_count; i++)
-        if (stands_at(&c->fields[i], doc_id, page))
+        if (policy_stands_at(&c->fields[i], doc_id, page))
             return &c->fields[i];
     return NULL;
 }
 
-static bool check_evidence(const struct react *r, const struct json *doc, struct arena *a,
-                           struct react_proposal *p, struct err *e)
+static bool policy_check_evidence(const struct react *r, const struct json *doc, struct arena *a,
+                                  struct react_proposal *p, struct err *e)
 {
     const struct json_node *root = json_root(doc);
     str doc_id = STR("");
@@ -224,7 +225,7 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
 
     assert(p->node && !p->field);
     said |= json_i64(doc, json_find(doc, root, STR("evidence_page")), &page);
-    p->field = evidence_at(r, doc_id, page);
+    p->field = policy_evidence_at(r, doc_id, page);
     if (!said || p->field || (!doc_id.n && page < 0))
         return true;
     if (page < 0)
@@ -268,8 +269,8 @@ static bool policy_finish_contains_excerpt(str text, str excerpt)
 }
 
 /* An excerpt, where one is given, is of the fact or of the section: nothing is put in a mouth. */
-static bool check_excerpt(const struct json *doc, struct arena *a, const struct react_proposal *p,
-                          struct err *e)
+static bool policy_check_excerpt(const struct json *doc, struct arena *a,
+                                 const struct react_proposal *p, struct err *e)
 {
     str text = STR(""), shown;
 
@@ -293,8 +294,8 @@ static bool check_excerpt(const struct json *doc, struct arena *a, const struct 
 
 /* ---- the proposal ---- */
 
-static bool check_citation(struct react *r, const struct json *doc, struct arena *a,
-                           struct react_proposal *p, struct err *e)
+static bool policy_check_citation(struct react *r, const struct json *doc, struct arena *a,
+                                  struct react_proposal *p, struct err *e)
 {
     str name = STR("");
 
@@ -304,7 +305,7 @@ static bool check_citation(struct react *r, const struct json *doc, struct arena
                        ERR_INPUT,
                        "missing_policy_document_id: there is no policy to cite; the status can "
                        "only be uncertain");
-    return check_section(r, name, a, p, e) && check_pages(r, doc, a, p, e);
+    return policy_check_section(r, name, a, p, e) && policy_check_pages(r, doc, a, p, e);
 }
 
 bool react_check(struct react *r, str arguments, struct arena *a, struct react_proposal *out,
@@ -332,12 +333,12 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
         /* An uncertain verdict needs no citation; citations that cannot be found are dropped. */
         struct err ignored;
 
-        if (!check_citation(r, &doc, a, out, &ignored) ||
-            !check_evidence(r, &doc, a, out, &ignored))
+        if (!policy_check_citation(r, &doc, a, out, &ignored) ||
+            !policy_check_evidence(r, &doc, a, out, &ignored))
             *out = none;
     } else if (ok) {
-        ok = check_citation(r, &doc, a, out, e) && check_evidence(r, &doc, a, out, e) &&
-             check_excerpt(&doc, a, out, e);
+        ok = policy_check_citation(r, &doc, a, out, e) &&
+             policy_check_evidence(r, &doc, a, out, e) && policy_check_excerpt(&doc, a, out, e);
     }
     json_release(&doc);
     return ok;
@@ -361,7 +362,7 @@ static const struct react_seen *policy_finish_seen_of(const struct react *r,
     return best;
 }
 
-static bool holds_word(str text, str word)
+static bool policy_holds_word(str text, str word)
 {
     for (size_t i = 0; i + word.n <= text.n; i++)
         if (str_eq_nocase(str_slice(text, i, i + word.n), word))
@@ -370,7 +371,7 @@ static bool holds_word(str text, str word)
 }
 
 /* The share of a name's words that the section contains, of its first LINK_WORDS_MAX. */
-static double words_held(const struct policy_node *n, str name)
+static double policy_words_held(const struct policy_node *n, str name)
 {
     size_t held = 0, all = 0;
 
@@ -379,7 +380,7 @@ static double words_held(const struct policy_node *n, str name)
         if (!word.n)
             continue;
         all++;
-        held += holds_word(n->text, word) || holds_word(n->title_path, word);
+        held += policy_holds_word(n->text, word) || policy_holds_word(n->title_path, word);
     }
     assert(held <= all);
     return all ? (double)held / (double)all : 0;
@@ -390,13 +391,13 @@ static double words_held(const struct policy_node *n, str name)
 static double policy_finish_measure_link(const struct react *r, const struct react_proposal *p,
                                          struct arena *a)
 {
-    double by_criterion = words_held(p->node, policy_key(a, r->o->criterion));
-    double by_fact = p->field ? words_held(p->node, p->field->key) : 0;
+    double by_criterion = policy_words_held(p->node, policy_key(a, r->o->criterion));
+    double by_fact = p->field ? policy_words_held(p->node, p->field->key) : 0;
 
     return by_fact > by_criterion ? by_fact : by_criterion;
 }
 
-static bool was_read(const struct react *r, const struct policy_field *f)
+static bool policy_was_read(const struct react *r, const struct policy_field *f)
 {
     for (size_t i = 0; i < r->fact_count; i++)
         if (r->facts[i] == f)
@@ -406,12 +407,12 @@ static bool was_read(const struct react *r, const struct policy_field *f)
 
 /* How well the evidence supports the verdict: for a fact that this run has read, its confidence
  * and the share of its name in the section. The verdict "missing" needs no fact. */
-static double span_of(const struct react *r, const struct react_proposal *p, double link)
+static double policy_span_of(const struct react *r, const struct react_proposal *p, double link)
 {
     assert(p->node && link >= 0 && link <= 1);
     if (!p->field)
         return p->status == POLICY_MISSING ? UNSEEN_MISSING : UNSEEN_MET;
-    return p->field->confidence * (was_read(r, p->field) ? 1 : NOT_READ) *
+    return p->field->confidence * (policy_was_read(r, p->field) ? 1 : NOT_READ) *
            (LINK_FLOOR + (1 - LINK_FLOOR) * link);
 }
 
@@ -449,7 +450,7 @@ void react_conclude(struct react *r, const struct react_proposal *p, struct aren
         policy_result_cite(out, &r->o->doc->tree, p->node, a);
         out->citation.pages = p->pages;
         out->citation.page_count = p->page_count;
-        c_span = span_of(r, p, link);
+        c_span = policy_span_of(r, p, link);
     }
     if (seen && strcmp(seen->method, "bm25-fallback") != 0)
         out->retrieval_method = str_c(seen->method);

@@ -23,7 +23,7 @@ static str policy_front_matter_unquote(str s)
     return s.n > 0 && s.p[0] == '#' ? str_slice(s, 0, 0) : s;
 }
 
-static bool pair_of(str line, str *name, str *value)
+static bool policy_pair_of(str line, str *name, str *value)
 {
     size_t colon = str_find(line, STR(":"));
 
@@ -76,7 +76,7 @@ static size_t front_end(str text, size_t at)
         if (line.n > 0 && line.p[0] != ' ' && line.p[0] != '\t' &&
             (str_eq(bare, STR("---")) || str_eq(bare, STR("..."))))
             return pairs || !other ? next : 0;
-        if (pair_of(line, &name, &value))
+        if (policy_pair_of(line, &name, &value))
             pairs = true;
         else if (bare.n > 0 && bare.p[0] != '#')
             other = true;
@@ -96,7 +96,7 @@ size_t policy_front_matter(str text, struct arena *a, struct policy_tree *t)
     for (next = at; at < end; at = next) {
         str line = str_trim(line_next(text, &next));
 
-        if (!(pair_of(line, &name, &value) && policy_front_matter_take(t, name, value, a)) &&
+        if (!(policy_pair_of(line, &name, &value) && policy_front_matter_take(t, name, value, a)) &&
             line.n > 0 && t->front_other.n == 0 && next < end)
             t->front_other = arena_dup(a, line);
     }

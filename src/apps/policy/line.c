@@ -7,27 +7,27 @@
 
 #include <strings.h>
 
-static bool is_space(char c)
+static bool line_is_space(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static str trim_blank(str s)
+static str line_trim_blank(str s)
 {
-    while (s.n > 0 && is_space(s.p[s.n - 1]))
+    while (s.n > 0 && line_is_space(s.p[s.n - 1]))
         s.n--;
-    while (s.n > 0 && is_space(s.p[0]))
+    while (s.n > 0 && line_is_space(s.p[0]))
         s = str_slice(s, 1, s.n);
     return s;
 }
 
 /* The white space at the front of what begins at column `at`. */
-static unsigned columns_from(unsigned at, str s, size_t *bytes)
+static unsigned line_columns_from(unsigned at, str s, size_t *bytes)
 {
     unsigned column = at;
     size_t i = 0;
 
-    for (; i < s.n && is_space(s.p[i]); i++)
+    for (; i < s.n && line_is_space(s.p[i]); i++)
         column += s.p[i] == '\t' ? 4 - column % 4 : 1;
     *bytes = i;
     return column - at;
@@ -35,12 +35,12 @@ static unsigned columns_from(unsigned at, str s, size_t *bytes)
 
 unsigned line_indent(str line, size_t *bytes)
 {
-    return columns_from(0, line, bytes);
+    return line_columns_from(0, line, bytes);
 }
 
 bool line_blank(str line)
 {
-    return trim_blank(line).n == 0;
+    return line_trim_blank(line).n == 0;
 }
 
 static size_t policy_line_run_of(str s, char c)
@@ -57,13 +57,13 @@ bool line_atx(str s, unsigned *level, str *title)
     size_t n = policy_line_run_of(s, '#'), end;
     str t;
 
-    if (n < 1 || n > 6 || (n < s.n && !is_space(s.p[n])))
+    if (n < 1 || n > 6 || (n < s.n && !line_is_space(s.p[n])))
         return false;
-    t = trim_blank(str_slice(s, n, s.n));
+    t = line_trim_blank(str_slice(s, n, s.n));
     for (end = t.n; end > 0 && t.p[end - 1] == '#';)
         end--;
-    if (end == 0 || (end < t.n && is_space(t.p[end - 1])))
-        t = trim_blank(str_slice(t, 0, end));
+    if (end == 0 || (end < t.n && line_is_space(t.p[end - 1])))
+        t = line_trim_blank(str_slice(t, 0, end));
     *level = (unsigned)n;
     *title = t;
     return true;
@@ -71,7 +71,7 @@ bool line_atx(str s, unsigned *level, str *title)
 
 unsigned line_setext(str s)
 {
-    str t = trim_blank(s);
+    str t = line_trim_blank(s);
 
     if (t.n == 0 || (t.p[0] != '=' && t.p[0] != '-') || policy_line_run_of(t, t.p[0]) != t.n)
         return 0;
@@ -88,7 +88,7 @@ bool line_break(str s)
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] == c)
             marks++;
-        else if (!is_space(s.p[i]))
+        else if (!line_is_space(s.p[i]))
             return false;
     return marks >= 3;
 }
@@ -131,9 +131,9 @@ bool line_item(str s, unsigned at, unsigned *columns, bool *interrupts)
         one = mark == 1 && s.p[0] == '1';
         mark++;
     }
-    if (mark < s.n && !is_space(s.p[mark]))
+    if (mark < s.n && !line_is_space(s.p[mark]))
         return false;
-    gap = columns_from(at + (unsigned)mark, str_slice(s, mark, s.n), &bytes);
+    gap = line_columns_from(at + (unsigned)mark, str_slice(s, mark, s.n), &bytes);
     if (mark + bytes == s.n || gap > 4)
         gap = 1; /* nothing after it, or code */
     assert(mark > 0 && mark + bytes <= s.n && gap > 0);
@@ -161,12 +161,12 @@ static const char block_names[] =
 static const char raw_names[] = "pre script style textarea";
 
 /* The end of a tag's attributes, or NULL if they are invalid. */
-static const char *attributes_end(const char *p, const char *end)
+static const char *line_attributes_end(const char *p, const char *end)
 {
     for (;;) {
         const char *space = p;
 
-        while (p < end && is_space(*p))
+        while (p < end && line_is_space(*p))
             p++;
         if (p == end || *p == '>' || *p == '/' || p == space)
             return p;
@@ -174,11 +174,11 @@ static const char *attributes_end(const char *p, const char *end)
             return NULL;
         while (p < end && (char_is_letter(*p) || char_is_digit(*p) || (*p && strchr("_.:-", *p))))
             p++;
-        for (space = p; space < end && is_space(*space);)
+        for (space = p; space < end && line_is_space(*space);)
             space++;
         if (space == end || *space != '=')
             continue;
-        for (p = space + 1; p < end && is_space(*p);)
+        for (p = space + 1; p < end && line_is_space(*p);)
             p++;
         if (p < end && (*p == '"' || *p == '\'')) {
             const char *close = memchr(p + 1, *p, (size_t)(end - p) - 1);
@@ -188,7 +188,7 @@ static const char *attributes_end(const char *p, const char *end)
             p = close + 1;
             continue;
         }
-        for (space = p; p < end && !is_space(*p) && !(*p && strchr("\"'=<>`", *p));)
+        for (space = p; p < end && !line_is_space(*p) && !(*p && strchr("\"'=<>`", *p));)
             p++;
         if (p == space)
             return NULL;
@@ -202,9 +202,9 @@ static bool tag_alone(str s, size_t name_end, bool closing)
 
     assert(name_end <= s.n);
     if (closing)
-        while (p < end && is_space(*p))
+        while (p < end && line_is_space(*p))
             p++;
-    else if (!(p = attributes_end(p, end)))
+    else if (!(p = line_attributes_end(p, end)))
         return false;
     if (!closing && p < end && *p == '/')
         p++;
@@ -232,7 +232,7 @@ unsigned line_html(str s)
            (char_is_letter(s.p[to]) || (to > from && (char_is_digit(s.p[to]) || s.p[to] == '-'))))
         to++;
     name = str_slice(s, from, to);
-    ends = to == s.n || is_space(s.p[to]) || s.p[to] == '>';
+    ends = to == s.n || line_is_space(s.p[to]) || s.p[to] == '>';
     if (name.n == 0)
         return 0;
     if (!closing && ends && str_is_one_of_nocase(name, raw_names))
@@ -245,7 +245,7 @@ unsigned line_html(str s)
     return 0;
 }
 
-static bool has_raw_end(str line)
+static bool line_has_raw_end(str line)
 {
     size_t at;
 
@@ -265,7 +265,7 @@ bool line_html_end(unsigned kind, str line)
     assert(kind >= 1 && kind <= LINE_HTML_ALONE);
     switch (kind) {
     case 1:
-        return has_raw_end(line);
+        return line_has_raw_end(line);
     case LINE_HTML_COMMENT:
         return str_find(line, STR("-->")) != STR_NONE;
     case 3:
@@ -296,7 +296,7 @@ bool line_page(str comment, uint64_t *page)
     if (comment.n < 7)
         return false;
     s = str_trim(str_slice(comment, 4, comment.n - 3));
-    if (s.n < 6 || strncasecmp(s.p, "page", 4) != 0 || !is_space(s.p[4]))
+    if (s.n < 6 || strncasecmp(s.p, "page", 4) != 0 || !line_is_space(s.p[4]))
         return false;
     s = str_trim(str_slice(s, 4, s.n));
     for (size_t i = 0; i < s.n; i++)

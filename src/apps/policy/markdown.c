@@ -80,7 +80,7 @@ static bool policy_markdown_section(struct markdown *m, unsigned level, str titl
 }
 
 /* Marks escaped with a backslash, and comments, as a reader sees them. */
-static str clean_title(struct markdown *m, str s)
+static str policy_clean_title(struct markdown *m, str s)
 {
     char *p = arena_alloc(m->o.arena, s.n + 1);
     bool open = true; /* a comment may still end */
@@ -108,7 +108,7 @@ static str clean_title(struct markdown *m, str s)
 
 static bool policy_markdown_put_atx_title(struct markdown *m, unsigned level, str title)
 {
-    if (!policy_markdown_section(m, level, clean_title(m, title), m->o.line, m->o.page))
+    if (!policy_markdown_section(m, level, policy_clean_title(m, title), m->o.line, m->o.page))
         return false;
     /* A page marker after the title applies to the text below it. */
     for (size_t i = 0; i + 4 < title.n; i++) {
@@ -131,7 +131,7 @@ static bool policy_markdown_put_setext_title(struct markdown *m, unsigned level)
     str title = str_slice(buf_str(&m->o.text), m->para_from, m->o.text.n);
 
     assert(m->para == PARA_PLAIN && m->para_from <= m->o.text.n);
-    title = clean_title(m, title);
+    title = policy_clean_title(m, title);
     m->o.text.n = m->para_from;
     for (size_t i = m->o.page_count; i > 0 && m->o.pages[i - 1].at > m->o.text.n; i--)
         m->o.pages[i - 1].at = (uint32_t)m->o.text.n;
@@ -198,7 +198,7 @@ static bool policy_markdown_begin_line(struct markdown *m, enum para para, unsig
 }
 
 /* A line outside of any block: s is the line after its indent of at most three. */
-static bool block_line(struct markdown *m, str line, str s, unsigned indent)
+static bool policy_block_line(struct markdown *m, str line, str s, unsigned indent)
 {
     unsigned level, columns, kind;
     bool interrupts;
@@ -256,7 +256,7 @@ static bool policy_markdown_on_line(struct markdown *m, str line)
             m->item = 0;
         return policy_markdown_put_text(m, line);
     }
-    return block_line(m, line, s, indent);
+    return policy_block_line(m, line, s, indent);
 }
 
 static uint32_t policy_markdown_line_of(str text, size_t byte)

@@ -33,8 +33,8 @@ bool react_ask(struct react *r, const struct ask_request *q, const _Atomic bool 
 }
 
 /* The tokens of searches by a model count for the run: the next call reports them. */
-static bool ask_counted(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
-                        struct arena *a, struct ask_reply *reply)
+static bool policy_ask_counted(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                               struct arena *a, struct ask_reply *reply)
 {
     struct react *r = ctx;
     bool ok = react_ask(r, q, cancel, a, reply);
@@ -57,28 +57,28 @@ str react_title(const struct react *r, struct arena *a)
     return arena_join(a, c->policy_id, STR(" \xC2\xB7 "), c->case_id);
 }
 
-static void add_line(struct buf *out, const char *what, str value)
+static void policy_add_line(struct buf *out, const char *what, str value)
 {
     if (value.n)
         buf_printf(out, "%s: " STR_FMT "\n", what, STR_ARG(value));
 }
 
 /* The same for the same case: no time, no chance, nothing of this process. */
-static void user_write(const struct policy_react_options *o, struct buf *out)
+static void policy_user_write(const struct policy_react_options *o, struct buf *out)
 {
     const struct policy_tree *t = o->doc ? &o->doc->tree : NULL;
 
-    add_line(out, "Criterion", o->criterion);
-    add_line(out, "Case", o->c->case_id);
-    add_line(out, "Policy", o->c->policy_id);
+    policy_add_line(out, "Criterion", o->criterion);
+    policy_add_line(out, "Case", o->c->case_id);
+    policy_add_line(out, "Policy", o->c->policy_id);
     if (t) {
-        add_line(out, "Policy document", t->title.n ? t->title : t->doc_name);
-        add_line(out, "Version", policy_doc_version(o->doc));
+        policy_add_line(out, "Policy document", t->title.n ? t->title : t->doc_name);
+        policy_add_line(out, "Version", policy_doc_version(o->doc));
     }
-    add_line(out, "Effective from", o->c->effective_start);
-    add_line(out, "Effective until", o->c->effective_end);
-    add_line(out, "Section named by the case", o->c->section_path);
-    add_line(out, "Hint", o->c->reasoning_hint);
+    policy_add_line(out, "Effective from", o->c->effective_start);
+    policy_add_line(out, "Effective until", o->c->effective_end);
+    policy_add_line(out, "Section named by the case", o->c->section_path);
+    policy_add_line(out, "Hint", o->c->reasoning_hint);
     buf_add(out, STR("Facts of the case (names): "));
     for (size_t i = 0; i < o->c->field_count && i < FIELDS_NAMED; i++)
         buf_printf(out, "%s" STR_FMT, i ? ", " : "", STR_ARG(o->c->fields[i].name));
@@ -206,7 +206,7 @@ static bool policy_react_settle(struct react *r, const struct agent_result *run,
     return true;
 }
 
-static void result_init(const struct policy_react_options *o, struct policy_result *out)
+static void policy_result_init(const struct policy_react_options *o, struct policy_result *out)
 {
     *out = (struct policy_result){.criterion_id = o->criterion,
                                   .status = POLICY_UNCERTAIN,
@@ -221,7 +221,7 @@ static void result_init(const struct policy_react_options *o, struct policy_resu
     out->evidence.doc_id = out->evidence.text_excerpt = STR("");
 }
 
-static bool run_it(struct react *r, struct arena *a, struct agent_result *run, struct err *e)
+static bool policy_run_it(struct react *r, struct arena *a, struct agent_result *run, struct err *e)
 {
     const struct policy_react_options *o = r->o;
     struct agent_options ao = {
@@ -237,7 +237,7 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
         .messages = STR(""),
         .extra = STR(""),
         .tools = r->box,
-        .ask = {ask_counted, r},
+        .ask = {policy_ask_counted, r},
         .limits = {.iterations = POLICY_ITERATIONS_MAX,
                    .tokens = o->tokens_max,
                    .tokens_hard = true,
@@ -259,7 +259,7 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
     bool ok;
 
     buf_init(&user, USER_MAX);
-    user_write(o, &user);
+    policy_user_write(o, &user);
     ao.user = buf_str(&user);
     ok = buf_ok(&user, "what is asked", e) && agent_run(&ao, a, run, e);
     buf_release(&user);
@@ -267,7 +267,7 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
 }
 
 /* The log does not match this run: a prompt, a document or the program changed. */
-static bool another_way(const struct err *e)
+static bool policy_another_way(const struct err *e)
 {
     return e->code == ERR_INPUT && strstr(e->text, "replay_mismatch");
 }
@@ -280,8 +280,8 @@ static bool policy_react_verify(struct react *r, struct arena *a, struct policy_
     assert(r->box && r->seen && r->fact_count == 0);
     if (!react_tools(r, e) || !react_prime(r, e))
         return false;
-    if (!run_it(r, a, &run, e)) {
-        if (!another_way(e))
+    if (!policy_run_it(r, a, &run, e)) {
+        if (!policy_another_way(e))
             return false;
         run = (struct agent_result){.detail = arena_dup(a, str_c(e->text)), .text = STR("")};
         policy_react_leave_undecided(&run, STR("agent_error"), STR(""), a, out);
@@ -305,7 +305,7 @@ bool policy_react(const struct policy_react_options *o, struct arena *a, struct 
     bool ok;
 
     *info = (struct policy_react_info){0};
-    result_init(o, out);
+    policy_result_init(o, out);
     if (!o->doc) {
         policy_react_leave_undecided(
             &(struct agent_result){.detail = STR("the case names no policy document that is "

@@ -123,7 +123,7 @@ void policy_box_json(const double box[4], struct json_out *o)
     json_out_end(o);
 }
 
-static void evidence_json(const struct policy_evidence *e, struct json_out *o)
+static void policy_evidence_json(const struct policy_evidence *e, struct json_out *o)
 {
     json_out_object(o);
     policy_place_json(e->doc_id, e->page, o);
@@ -135,7 +135,7 @@ static void evidence_json(const struct policy_evidence *e, struct json_out *o)
     json_out_end(o);
 }
 
-static void citation_json(const struct policy_citation *c, struct json_out *o)
+static void policy_citation_json(const struct policy_citation *c, struct json_out *o)
 {
     json_out_object(o);
     policy_result_member(o, "doc", c->doc);
@@ -147,7 +147,7 @@ static void citation_json(const struct policy_citation *c, struct json_out *o)
     json_out_close(o, 2);
 }
 
-static void breakdown_json(const struct policy_result *r, struct json_out *o)
+static void policy_breakdown_json(const struct policy_result *r, struct json_out *o)
 {
     if (!r->has_breakdown) {
         json_out_null(o);
@@ -224,15 +224,15 @@ void policy_result_json(const struct policy_result *r, struct json_out *o)
     policy_result_member(o, "status", str_c(policy_status_name(r->status)));
     json_out_key(o, STR("evidence"));
     if (r->has_evidence)
-        evidence_json(&r->evidence, o);
+        policy_evidence_json(&r->evidence, o);
     else
         json_out_null(o);
     json_out_key(o, STR("citation"));
-    citation_json(&r->citation, o);
+    policy_citation_json(&r->citation, o);
     policy_result_member(o, "rationale", r->rationale);
     json_member_double(o, "confidence", policy_round(r->confidence));
     json_out_key(o, STR("confidence_breakdown"));
-    breakdown_json(r, o);
+    policy_breakdown_json(r, o);
     json_member_texts(o, "search_trajectory", r->trajectory, r->trajectory_count);
     policy_result_member(o, "retrieval_method", r->retrieval_method);
     json_member_str_or_null(o, "reason_code", r->reason_code);

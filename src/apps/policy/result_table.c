@@ -361,7 +361,7 @@ bool policy_table_switches(struct policy_table *k, const struct policy_set *s, s
     return ok || err_prefix(e, "the switches: ");
 }
 
-static bool on_last(void *ctx, const struct db_value *c, size_t n)
+static bool policy_on_last(void *ctx, const struct db_value *c, size_t n)
 {
     struct policy_table_found *l = ctx;
 
@@ -384,7 +384,7 @@ bool policy_table_switches_last(struct policy_table *k, struct arena *a, struct 
 {
     struct policy_table_found l = {a, out, false};
     bool ok = policy_table_query(
-        k, SWITCHES_NEWEST, DB_ARGS(db_int(1)), (struct db_rows){on_last, &l}, e);
+        k, SWITCHES_NEWEST, DB_ARGS(db_int(1)), (struct db_rows){policy_on_last, &l}, e);
 
     *found = ok && l.found;
     return ok;

@@ -211,8 +211,8 @@ void policy_rollout_now(struct policy_rollout *r, const struct config *c,
 
 /* ---- setting ---- */
 
-static bool set_one(struct policy_switches *s, const struct policy_switches *base,
-                    const struct json *doc, const struct json_node *k, struct err *e)
+static bool policy_set_one(struct policy_switches *s, const struct policy_switches *base,
+                           const struct json *doc, const struct json_node *k, struct err *e)
 {
     const struct json_node *v = json_value(k);
 
@@ -257,7 +257,7 @@ bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const 
     pthread_mutex_lock(&r->lock);
     s = policy_rollout_current(r, &base);
     JSON_FOREACH(k, doc, root)
-        ok = ok && set_one(&s, &base, doc, k, e);
+        ok = ok && policy_set_one(&s, &base, doc, k, e);
     ok = ok && policy_rollout_put(r, &s, &base, who, e);
     pthread_mutex_unlock(&r->lock);
     return ok;

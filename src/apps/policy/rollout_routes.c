@@ -38,7 +38,7 @@ static void policy_rollout_routes_write_counts(struct policy_service *s, struct 
 }
 
 /* Who set the switches, and which configured ones they override. */
-static void origin_json(const struct policy_origin *from, struct json_out *o)
+static void policy_origin_json(const struct policy_origin *from, struct json_out *o)
 {
     char at[CLOCK_TEXT_SIZE];
 
@@ -52,7 +52,7 @@ static void origin_json(const struct policy_origin *from, struct json_out *o)
 }
 
 /* For operators only: who set which switches, and where the shadow differs. */
-static bool lists_json(struct policy_service *s, bool all, struct json_out *o, struct err *e)
+static bool policy_lists_json(struct policy_service *s, bool all, struct json_out *o, struct err *e)
 {
     struct policy_table *k = policy_kept_results(s);
 
@@ -81,11 +81,11 @@ static void rollout_show(struct policy_service *s, const struct app_request *q, 
     registry_in_force(policy_registry(s), &policy_built_in, q->arena, &prompt);
     app_reply_begin(r, &o, NULL);
     policy_switches_json(&now, &o);
-    origin_json(&from, &o);
+    policy_origin_json(&from, &o);
     json_member_str(&o, "prompt_id", prompt.id);
     json_out_key(&o, STR("counts"));
     policy_rollout_routes_write_counts(s, &o);
-    app_reply_end(r, &o, lists_json(s, q->operator_, &o, &e), &e);
+    app_reply_end(r, &o, policy_lists_json(s, q->operator_, &o, &e), &e);
 }
 
 void policy_rollout_get(void *app, const struct app_request *q, struct app_reply *r)

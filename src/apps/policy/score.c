@@ -35,7 +35,7 @@ static void sum_json(const struct sum *s, struct json_out *o)
 }
 
 /* One result into the sum; those under the bar are written by id. */
-static bool add_result(struct member *m, const struct json_node *v, struct sum *s)
+static bool policy_add_result(struct member *m, const struct json_node *v, struct sum *s)
 {
     enum policy_status status;
     str name = STR("");
@@ -67,7 +67,7 @@ void policy_confidence_score(const struct json *doc, const struct json_node *arg
         return;
     }
     JSON_FOREACH(v, doc, list)
-        if (!add_result(&m, v, &s)) {
+        if (!policy_add_result(&m, v, &s)) {
             policy_tool_refuse(
                 o, "invalid_result", "each has a status and a confidence from 0 to 1");
             return;
@@ -107,7 +107,7 @@ static bool policy_score_read_piece(struct member *m, const struct json_node *v,
     return v->kind == JSON_OBJECT && one.stance < STANCES && !m->failed;
 }
 
-static bool read_finding(struct member *m, const struct json_node *v, struct pieces *p)
+static bool policy_read_finding(struct member *m, const struct json_node *v, struct pieces *p)
 {
     const struct json_node *list = member_kind(m, v, "evidence", JSON_ARRAY);
     str criterion = STR("");
@@ -129,7 +129,7 @@ static void piece_json(const struct piece *p, const char *key, struct json_out *
 }
 
 /* Two pieces contradict if one is for and one against, of one criterion or of one node. */
-static size_t contradictions_json(const struct pieces *p, struct json_out *o)
+static size_t policy_contradictions_json(const struct pieces *p, struct json_out *o)
 {
     size_t n = 0;
 
@@ -169,7 +169,7 @@ void policy_contradictions(const struct json *doc, const struct json_node *args,
         return;
     }
     JSON_FOREACH(v, doc, list)
-        if (!read_finding(&m, v, p)) {
+        if (!policy_read_finding(&m, v, p)) {
             policy_tool_refuse(
                 o,
                 "invalid_finding",
@@ -178,7 +178,7 @@ void policy_contradictions(const struct json *doc, const struct json_node *args,
         }
     json_out_object(o);
     json_member_bool(o, "success", true);
-    n = contradictions_json(p, o);
+    n = policy_contradictions_json(p, o);
     json_member_u64(o, "count", n);
     json_member_bool(o, "has_contradictions", n > 0);
     json_out_end(o);

@@ -71,7 +71,7 @@ static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
 }
 
 /* The sentence that leads to an item: the last one further out, if it ends with a colon. */
-static uint32_t lead_of(const struct splitter *sp, uint16_t indent)
+static uint32_t policy_lead_of(const struct splitter *sp, uint16_t indent)
 {
     assert(sp->n <= sp->cap);
     for (size_t i = sp->n; i > 0; i--) {
@@ -89,7 +89,7 @@ static uint32_t lead_of(const struct splitter *sp, uint16_t indent)
 }
 
 /* Ends the paragraph, item or row that is open, if any. */
-static void block_end(struct splitter *sp, size_t to)
+static void policy_block_end(struct splitter *sp, size_t to)
 {
     str s = str_slice(sp->text, 0, to);
     struct policy_sentence like = sp->open;
@@ -99,7 +99,7 @@ static void block_end(struct splitter *sp, size_t to)
     if (begin == STR_NONE)
         return;
     if (like.item)
-        like.lead = lead_of(sp, like.indent);
+        like.lead = policy_lead_of(sp, like.indent);
     for (size_t i = begin; i < to && !like.row; i++) {
         size_t end = memchr(".!?", s.p[i], 3) ? sentence_end(s, begin, i) : 0;
 
@@ -163,13 +163,13 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
         assert(next > at && next <= text.n);
         if (fence > 0) {
             if (line_fence_end(plain, mark, fence)) {
-                block_end(&sp, at);
+                policy_block_end(&sp, at);
                 fence = 0;
             }
             continue;
         }
         if (line_blank(line) || here.item || here.row || line_fence(plain, &mark, &fence))
-            block_end(&sp, at);
+            policy_block_end(&sp, at);
         here.begins = !(table && here.row);
         table = here.row;
         if (line_blank(line) || line_break(plain) || (here.row && rule_row(line)))
@@ -180,7 +180,7 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
             sp.from = at + bytes;
         }
     }
-    block_end(&sp, text.n);
+    policy_block_end(&sp, text.n);
     *out = sp.all;
     return sp.n;
 }

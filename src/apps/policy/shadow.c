@@ -69,7 +69,7 @@ static bool policy_shadow_compare(struct policy_service *s, struct job *j,
     return policy_table_shadow(s->keep, &row, e);
 }
 
-static bool run_job(struct policy_service *s, struct job *j, struct err *e)
+static bool policy_run_job(struct policy_service *s, struct job *j, struct err *e)
 {
     struct policy_review *r = arena_zero(&j->arena, 1, sizeof *r);
     struct setup *setup = gateway_setup(s->host.gateway);
@@ -110,7 +110,7 @@ static void policy_shadow_run(void *service, struct job_link *link)
     struct job *j = (struct job *)link;
     struct err e;
 
-    if (!run_job(service, j, &e))
+    if (!policy_run_job(service, j, &e))
         log_warn("the shadow failed", LOG_STR("run", j->run), LOG_ERR(&e));
 }
 

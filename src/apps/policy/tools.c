@@ -94,7 +94,7 @@ static bool policy_tools_pick(void *ctx, str question, str tree_json, struct are
     return ok;
 }
 
-static bool pi_search(const struct react_call *c)
+static bool policy_pi_search(const struct react_call *c)
 {
     struct react *r = c->r;
     struct picking picking = {.r = r, .cancel = c->cancel};
@@ -135,7 +135,7 @@ static bool facts_get(const struct react_call *c)
 }
 
 /* Only what the run was shown: an id that was guessed is no place to read. */
-static bool spans_tighten(const struct react_call *c)
+static bool policy_spans_tighten(const struct react_call *c)
 {
     const struct policy_doc *d = c->r->o->doc;
     str id = policy_tools_text(c, "node_id");
@@ -263,7 +263,7 @@ static const struct row {
     const char *accepts; /* members that may be null may be omitted; NULL: the same */
 } rows[POLICY_TOOLS] = {
     {"pi_search",
-     pi_search,
+     policy_pi_search,
      TOOL_CACHEABLE | TOOL_READ_ONLY,
      120,
      OBJECT("\"query\":" STRING ",\"top_k\":" INTEGER_OR_NULL, "\"query\",\"top_k\""),
@@ -275,7 +275,7 @@ static const struct row {
      OBJECT("\"field_name\":" STRING, "\"field_name\""),
      NULL},
     {"spans_tighten",
-     spans_tighten,
+     policy_spans_tighten,
      TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
      0,
      OBJECT("\"node_id\":" STRING ",\"query\":" STRING, "\"node_id\",\"query\""),
@@ -375,7 +375,7 @@ bool react_tools(struct react *r, struct err *e)
     struct bound *bound = arena_zero(&r->arena, POLICY_TOOLS, sizeof *bound);
 
     for (size_t i = 0; i < POLICY_TOOLS; i++) {
-        bool by_model = r->o->search == CONFIG_SEARCH_MODEL && rows[i].run == pi_search;
+        bool by_model = r->o->search == CONFIG_SEARCH_MODEL && rows[i].run == policy_pi_search;
         unsigned quick = r->o->search == CONFIG_SEARCH_MODEL ? 0 : TOOL_PURE;
         struct tool t = {.name = str_c(rows[i].name),
                          .description =

@@ -45,7 +45,7 @@ static size_t policy_tree_word_count(str s)
 }
 
 /* The front of s with so many words. */
-static str words_cut(str s, size_t count)
+static str policy_words_cut(str s, size_t count)
 {
     size_t n = 0;
 
@@ -76,13 +76,13 @@ str policy_summary(str text, struct arena *a)
     }
     out = str_slice(front, 0, to);
     if (to == 0)
-        out = words_cut(front, POLICY_SUMMARY_TOKENS);
+        out = policy_words_cut(front, POLICY_SUMMARY_TOKENS);
     return utf8_cut_size(policy_one_line(out, a), SUMMARY_SIZE_MAX);
 }
 
 /* The summary of an inner node without text: the titles of its children. */
-static str children_summary(const struct policy_tree *t, const struct policy_node *n,
-                            struct arena *a)
+static str policy_children_summary(const struct policy_tree *t, const struct policy_node *n,
+                                   struct arena *a)
 {
     struct buf b;
     str out;
@@ -95,7 +95,7 @@ static str children_summary(const struct policy_tree *t, const struct policy_nod
         if (buf_full(&b))
             break;
     }
-    out = arena_dup(a, words_cut(buf_str(&b), POLICY_SUMMARY_TOKENS));
+    out = arena_dup(a, policy_words_cut(buf_str(&b), POLICY_SUMMARY_TOKENS));
     buf_release(&b);
     return out;
 }
@@ -117,7 +117,7 @@ static void node_hash(struct policy_node *n)
 }
 
 /* Those that are open, from the top, while nodes come in their order. */
-static void link_nodes(struct policy_tree *t, struct arena *a)
+static void policy_link_nodes(struct policy_tree *t, struct arena *a)
 {
     uint32_t open[POLICY_DEPTH_MAX + 1];
 
@@ -155,7 +155,7 @@ void policy_tree_finish(struct policy_tree *t, str source, struct arena *a)
 {
     uint8_t digest[SHA256_SIZE];
 
-    link_nodes(t, a);
+    policy_link_nodes(t, a);
     for (uint32_t i = 0; i < t->node_count; i++) {
         struct policy_node *n = &t->nodes[i];
 
@@ -164,7 +164,7 @@ void policy_tree_finish(struct policy_tree *t, str source, struct arena *a)
         if (n->summary.n == 0)
             n->summary = policy_summary(n->text, a);
         if (n->summary.n == 0 && n->span > 1)
-            n->summary = children_summary(t, n, a);
+            n->summary = policy_children_summary(t, n, a);
         node_hash(n);
     }
     if (t->doc_description.n == 0 && t->node_count > 0)

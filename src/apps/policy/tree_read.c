@@ -130,7 +130,7 @@ static void tree_read_list(struct reader *r, const struct json_node *list, uint3
 }
 
 /* Omitted ids become the positions of their nodes, unless another node has that id. */
-static bool give_ids(struct reader *r)
+static bool tree_give_ids(struct reader *r)
 {
     for (uint32_t i = 0; i < r->t->node_count; i++) {
         struct policy_node *n = &r->t->nodes[i];
@@ -196,7 +196,7 @@ static bool read_tree(struct reader *r, str json)
     r->nodes_max = r->m.doc->n < POLICY_NODES_MAX ? r->m.doc->n : POLICY_NODES_MAX;
     t->nodes = arena_zero(r->m.arena, r->nodes_max + 1, sizeof t->nodes[0]);
     tree_read_list(r, list, 0, NULL);
-    if (r->m.failed || !give_ids(r))
+    if (r->m.failed || !tree_give_ids(r))
         return false;
     assert(t->node_count <= r->nodes_max);
     policy_tree_finish(t, json, r->m.arena);

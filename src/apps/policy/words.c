@@ -38,7 +38,7 @@ static const char *const signs[][2] = {
 };
 
 /* The size of such a character, or 0. */
-static size_t sign_at(str s, const char **as)
+static size_t policy_sign_at(str s, const char **as)
 {
     unsigned char last = s.n > 2 ? (unsigned char)s.p[2] : 0;
 
@@ -145,14 +145,14 @@ static size_t words_run(str s, size_t from)
                      char_is_digit(s.p[to + 1]);
 
         if (!point && !char_is_letter(s.p[to]) && !char_is_digit(s.p[to]) &&
-            (!(s.p[to] & 0x80) || sign_at(str_slice(s, to, s.n), &as) > 0))
+            (!(s.p[to] & 0x80) || policy_sign_at(str_slice(s, to, s.n), &as) > 0))
             break;
     }
     return to;
 }
 
 /* A number, a date, or a code that begins with a digit ("3rd"): a code is a word. */
-static size_t digits_at(str s, struct word *w)
+static size_t policy_digits_at(str s, struct word *w)
 {
     size_t n = policy_words_number_at(s, &w->number), to = words_run(s, n);
 
@@ -165,7 +165,7 @@ static size_t digits_at(str s, struct word *w)
 }
 
 /* A word; "user's" is "user", and "can't" is one word. */
-static size_t letters_at(str s, struct word *w)
+static size_t policy_letters_at(str s, struct word *w)
 {
     size_t n = words_run(s, 0), quote, to;
     str rest = str_slice(s, n, s.n);
@@ -188,13 +188,13 @@ static size_t letters_at(str s, struct word *w)
 static size_t policy_words_word_at(str s, struct word *w)
 {
     const char one[] = {s.p[0], 0}, *as = one;
-    size_t n = sign_at(s, &as);
+    size_t n = policy_sign_at(s, &as);
 
     assert(s.n > 0);
     if (char_is_digit(s.p[0]))
-        return digits_at(s, w);
+        return policy_digits_at(s, w);
     if (n == 0 && words_run(s, 0) > 0)
-        return letters_at(s, w);
+        return policy_letters_at(s, w);
     word_set(w, str_c(n > 0 ? as : one));
     w->kind = w->lower[0] & 0x80 ? WORD_TEXT : WORD_MARK;
     return n > 0 ? n : 1;

@@ -170,7 +170,7 @@ static void tune_app_put_row(struct json_out *o, const struct tune_row *r)
     json_member_raw(o, "input", r->input);
 }
 
-static void answer_list(void *app, const struct app_request *q, struct app_reply *r)
+static void tune_answer_list(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct tuner *t = app;
     struct tune_row *list;
@@ -207,7 +207,7 @@ static void tune_app_answer_one(void *app, const struct app_request *q, struct a
 }
 
 static const struct app_route routes[] = {
-    {"GET", "/api/v1/optimize", answer_list, APP_OPERATOR, ""},
+    {"GET", "/api/v1/optimize", tune_answer_list, APP_OPERATOR, ""},
     {"GET", "/api/v1/optimize/*", tune_app_answer_one, APP_OPERATOR, ""},
     {NULL, NULL, NULL, 0, NULL},
 };

@@ -23,8 +23,8 @@ static bool tune_folder_add(struct tune_file **list, size_t *n, struct arena *a,
 }
 
 /* Each line of a .jsonl file is a case. */
-static bool add_lines(struct tune_file **list, size_t *n, struct arena *a, str name, str text,
-                      struct err *e)
+static bool tune_add_lines(struct tune_file **list, size_t *n, struct arena *a, str name, str text,
+                           struct err *e)
 {
     for (size_t line = 1; text.n > 0; line++) {
         str one = str_trim(str_cut(&text, '\n'));
@@ -53,7 +53,7 @@ static bool tune_folder_read_one(const char *folder, const char *name, struct ar
 
     if (!tune_has_room(a, e) || !file_read(a, path.p, TUNE_FILE_MAX, &text, e))
         return false;
-    return str_ends(path, STR("l")) ? add_lines(list, n, a, str_c(name), text, e)
+    return str_ends(path, STR("l")) ? tune_add_lines(list, n, a, str_c(name), text, e)
                                     : tune_folder_add(list, n, a, str_c(name), text, e);
 }
 

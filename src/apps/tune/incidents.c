@@ -46,20 +46,20 @@ static void incidents_done(void *app)
 
 /* ---- cases ---- */
 
-static void add_parts(str *parts, size_t *n, const struct score_texts *from)
+static void tune_add_parts(str *parts, size_t *n, const struct score_texts *from)
 {
     for (size_t i = 0; i < from->n; i++)
         parts[(*n)++] = from->at[i];
 }
 
 /* The texts of a case that a prompt may not copy: each on its own, so that short ones count too. */
-static void parts_of(const struct eval_case *c, struct arena *a, struct tune_example *out)
+static void tune_parts_of(const struct eval_case *c, struct arena *a, struct tune_example *out)
 {
     str *parts = arena_zero(a, PARTS_MAX, sizeof *parts);
     size_t n = 0;
 
-    add_parts(parts, &n, &c->expected.facts);
-    add_parts(parts, &n, &c->expected.cause);
+    tune_add_parts(parts, &n, &c->expected.facts);
+    tune_add_parts(parts, &n, &c->expected.cause);
     if (c->runbook.n)
         parts[n++] = c->runbook;
     assert(n <= PARTS_MAX);
@@ -84,7 +84,7 @@ static bool incidents_load(void *app, const char *folder, struct arena *a,
     *n = 0;
     for (size_t i = 0; i < count; i++)
         if (cases[i].weight > 0) /* a case without weight is not used for training */
-            parts_of(&cases[i], a, &(*out)[(*n)++]);
+            tune_parts_of(&cases[i], a, &(*out)[(*n)++]);
     assert(*n <= count);
     return true;
 }
@@ -96,7 +96,7 @@ struct seen {
     size_t n;
 };
 
-static void put_cut(struct json_out *o, const char *name, str text, size_t size_max)
+static void tune_put_cut(struct json_out *o, const char *name, str text, size_t size_max)
 {
     if (!text.n)
         return;
@@ -114,10 +114,10 @@ static void tune_incidents_on_step(void *ctx, const struct incident_step *s)
         buf_add_c(&seen->steps, ',');
     json_out_init(&o, &seen->steps);
     json_out_object(&o);
-    put_cut(&o, "action", s->action, SHOWN);
-    put_cut(&o, "reasoning", s->reasoning, SHOWN);
-    put_cut(&o, "reason", s->reason, SHOWN);
-    put_cut(&o, s->ok ? "observation" : "error", s->observation, SHOWN);
+    tune_put_cut(&o, "action", s->action, SHOWN);
+    tune_put_cut(&o, "reasoning", s->reasoning, SHOWN);
+    tune_put_cut(&o, "reason", s->reason, SHOWN);
+    tune_put_cut(&o, s->ok ? "observation" : "error", s->observation, SHOWN);
     json_out_end(&o);
 }
 
@@ -139,7 +139,8 @@ static const char *verdict_advice(enum score_verdict v)
     return advice[v];
 }
 
-static void put_facts_feedback(const struct eval_result *r, struct json_out *o, struct arena *a)
+static void tune_put_facts_feedback(const struct eval_result *r, struct json_out *o,
+                                    struct arena *a)
 {
     json_member_array(o, "analysis");
     if (r->of->expected.cause.n || r->analysis.verdict != SCORE_VERDICT_FOUND)
@@ -166,7 +167,8 @@ static void put_facts_feedback(const struct eval_result *r, struct json_out *o, 
     json_out_end(o);
 }
 
-static void put_tools_feedback(const struct eval_result *r, struct json_out *o, struct arena *a)
+static void tune_put_tools_feedback(const struct eval_result *r, struct json_out *o,
+                                    struct arena *a)
 {
     json_member_array(o, "tools");
     if (!r->report.tool_calls)
@@ -186,9 +188,9 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
 
     assert(r->called || !r->called_count);
     json_member_object(o, "Inputs");
-    put_cut(o, "alert_type", alert->alert_type, SHOWN);
-    put_cut(o, "severity", alert->severity, SHOWN);
-    put_cut(o, "alert", alert->data, SHOWN_LONG);
+    tune_put_cut(o, "alert_type", alert->alert_type, SHOWN);
+    tune_put_cut(o, "severity", alert->severity, SHOWN);
+    tune_put_cut(o, "alert", alert->data, SHOWN_LONG);
     json_out_end(o);
     json_member_object(o, "Generated Outputs");
     json_member_array(o, "steps");
@@ -196,12 +198,12 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
         json_out_raw(o, buf_str(&seen->steps));
     json_out_end(o);
     json_member_texts(o, "tools_called", r->called, r->called_count);
-    put_cut(o, "analysis", r->report.final_analysis, SHOWN_LONG);
-    put_cut(o, "error", r->report.error, SHOWN);
+    tune_put_cut(o, "analysis", r->report.final_analysis, SHOWN_LONG);
+    tune_put_cut(o, "error", r->report.error, SHOWN);
     json_out_end(o);
     json_member_object(o, "Feedback");
-    put_facts_feedback(r, o, a);
-    put_tools_feedback(r, o, a);
+    tune_put_facts_feedback(r, o, a);
+    tune_put_tools_feedback(r, o, a);
     json_member_raw(o, "tags", r->tags);
 }
 

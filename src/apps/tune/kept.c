@@ -278,7 +278,7 @@ bool tune_kept_events(struct tune_kept *k, str id, struct json_out *o, struct er
 
 /* ---- writing ---- */
 
-static bool add_all(struct db *db, str id, int64_t n, str lines, struct err *e)
+static bool tune_add_all(struct db *db, str id, int64_t n, str lines, struct err *e)
 {
     while (lines.n > 0) {
         size_t end = str_find(lines, STR("\n")) + 1;
@@ -303,7 +303,7 @@ bool tune_kept_add(struct tune_kept *k, str id, int64_t n, str lines, int64_t no
     pthread_mutex_lock(&k->lock);
     ok = db_begin(k->db, true, e) &&
          db_end(k->db,
-                add_all(k->db, id, n, lines, e) &&
+                tune_add_all(k->db, id, n, lines, e) &&
                     db_run(k->db,
                            "UPDATE optimize_runs SET updated_us = $2 WHERE run_id = $1",
                            DB_ARGS(db_text(id), db_int(now_us)),

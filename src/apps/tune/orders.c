@@ -112,7 +112,8 @@ static void tune_orders_put_trace(const struct seen *s, str said, struct json_ou
     }
 }
 
-static void grade_seen(const struct seen *s, str said, struct arena *a, struct optimize_grade *out)
+static void tune_grade_seen(const struct seen *s, str said, struct arena *a,
+                            struct optimize_grade *out)
 {
     const double score[SCORES] = {s->r.score.order, s->r.score.protocol, s->r.score.real};
     struct json_text t;
@@ -152,7 +153,7 @@ static void orders_grade(const struct tune_env *env, const str *texts, const str
         buf_reset(&seen.got);
         (void)json_quote(&seen.got, str_c(e.text));
     }
-    grade_seen(&seen, x->text, a, out);
+    tune_grade_seen(&seen, x->text, a, out);
     buf_release(&seen.got);
 }
 

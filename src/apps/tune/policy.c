@@ -47,7 +47,7 @@ static void policy_close(void *app)
 /* ---- cases ---- */
 
 /* NULL: this criterion has no labels. */
-static const struct json_node *labels_of(const struct json *doc, str criterion)
+static const struct json_node *policy_labels_of(const struct json *doc, str criterion)
 {
     const struct json_node *all = json_find(doc, json_root(doc), STR("expect"));
 
@@ -61,7 +61,7 @@ static const struct json_node *labels_of(const struct json *doc, str criterion)
     return NULL;
 }
 
-static bool settle_status(struct labelled *x, struct err *e)
+static bool policy_settle_status(struct labelled *x, struct err *e)
 {
     enum policy_status s;
 
@@ -87,7 +87,7 @@ static bool tune_policy_read_case(const struct tune_file *f, struct arena *a,
     ok = tune_has_room(a, e) && json_parse(&doc, f->text, e) && policy_case_read(f->text, a, &c, e);
     for (size_t i = 0; ok && i < c.criterion_count; i++) {
         struct labelled *x = arena_zero(a, 1, sizeof *x);
-        const struct json_node *l = labels_of(&doc, c.criteria[i]);
+        const struct json_node *l = policy_labels_of(&doc, c.criteria[i]);
 
         *x = (struct labelled){.c = c,
                                .criterion = c.criteria[i],
@@ -95,7 +95,8 @@ static bool tune_policy_read_case(const struct tune_file *f, struct arena *a,
                                .section = json_copy_text(&doc, l, "section", a),
                                .doc = json_copy_text(&doc, l, "doc", a)};
         ok = (l || err_set(e, ERR_INPUT, "expect: a criterion has no labels")) &&
-             settle_status(x, e) && (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
+             policy_settle_status(x, e) &&
+             (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
         if (ok)
             out[(*n)++] =
                 (struct tune_example){.id = arena_printf(a, STR_FMT "#%zu", STR_ARG(f->name), i),

@@ -38,7 +38,7 @@ struct tune {
     size_t objective_count, name_count, example_count;
 };
 
-static int64_t now_us(const struct tune *t)
+static int64_t tune_now_us(const struct tune *t)
 {
     return clock_wall_ms(t->o->host->clock) * 1000;
 }
@@ -51,7 +51,7 @@ static bool tune_run_flush(struct tune *t, struct err *e)
         return true;
     if (buf_full(&t->lines))
         return err_set(e, ERR_LIMIT, "a line of the run is longer than %zu bytes", LINES_MAX);
-    if (!tune_kept_add(t->kept, t->row.id, t->line_count, buf_str(&t->lines), now_us(t), e))
+    if (!tune_kept_add(t->kept, t->row.id, t->line_count, buf_str(&t->lines), tune_now_us(t), e))
         return false;
     for (size_t i = 0; i < t->lines.n; i++)
         t->line_count += t->lines.p[i] == '\n';
@@ -60,7 +60,7 @@ static bool tune_run_flush(struct tune *t, struct err *e)
 }
 
 /* Answers of a model are stored at once; the events that follow from them can wait. */
-static bool keep_line(void *ctx, str line, struct err *e)
+static bool tune_keep_line(void *ctx, str line, struct err *e)
 {
     struct tune *t = ctx;
 
@@ -69,11 +69,11 @@ static bool keep_line(void *ctx, str line, struct err *e)
            tune_run_flush(t, e);
 }
 
-static bool keep_sync(void *ctx, struct err *e)
+static bool tune_keep_sync(void *ctx, struct err *e)
 {
     struct tune *t = ctx;
 
-    t->row.updated_us = now_us(t);
+    t->row.updated_us = tune_now_us(t);
     assert(t->row.id.n > 0 && t->row.updated_us >= 0);
     return tune_run_flush(t, e) && tune_kept_put(t->kept, &t->row, e);
 }
@@ -160,7 +160,7 @@ static bool tune_run_evaluate(void *ctx, struct optimize_batch *batches, size_t 
 
 /* ---- reflection ---- */
 
-static str reflection_body(str model, str prompt, struct arena *a)
+static str tune_reflection_body(str model, str prompt, struct arena *a)
 {
     struct history h;
 
@@ -173,7 +173,7 @@ static bool tune_run_complete(void *ctx, const struct optimize_ask *ask, str pro
                               struct reflector_reply *reply, struct err *e)
 {
     struct tune *t = ctx;
-    struct ask_request q = {.body = reflection_body(t->reflector, prompt, ask->arena),
+    struct ask_request q = {.body = tune_reflection_body(t->reflector, prompt, ask->arena),
                             .route = STR("optimize"),
                             .session = t->env.session,
                             .id = STR(""),
@@ -191,8 +191,8 @@ static bool tune_run_complete(void *ctx, const struct optimize_ask *ask, str pro
     return true;
 }
 
-static void on_verdict(void *ctx, const struct optimize_ask *ask, enum reflector_verdict v,
-                       str what)
+static void tune_on_verdict(void *ctx, const struct optimize_ask *ask, enum reflector_verdict v,
+                            str what)
 {
     static const char *const words[] = {[REFLECTOR_EMPTY] = "was empty",
                                         [REFLECTOR_COPIES] = "copies an example",
@@ -223,7 +223,7 @@ static bool tune_run_propose(void *ctx, struct optimize_ask *asks, size_t n, str
                           .example_count = t->example_count,
                           .names = t->names,
                           .name_count = t->name_count,
-                          .on_verdict = on_verdict,
+                          .on_verdict = tune_on_verdict,
                           .ctx = t};
 
     return reflector_propose(&r, asks, n, e);
@@ -418,7 +418,7 @@ static bool tune_run_row_of(struct tune *t, struct err *e)
                                    .prompt_id = STR(""),
                                    .best_score = -1,
                                    .seed_score = -1,
-                                   .created_us = now_us(t)};
+                                   .created_us = tune_now_us(t)};
     t->row.status = STR("running");
     t->row.reason = STR("");
     t->env.run = t->env.session = t->row.id;
@@ -436,7 +436,7 @@ static bool tune_run_choose_models(struct tune *t, struct err *e)
 
 /* ---- the end ---- */
 
-static str components_json(struct tune *t, const struct optimize *engine, size_t candidate)
+static str tune_components_json(struct tune *t, const struct optimize *engine, size_t candidate)
 {
     struct json_text s;
 
@@ -461,7 +461,7 @@ static bool tune_run_save_draft(struct tune *t, const struct optimize *engine, s
     if (best == 0)
         return true;
     assert(best < optimize_count(engine));
-    p.components = components_json(t, engine, best);
+    p.components = tune_components_json(t, engine, best);
     p.scores = tune_scores_json(t->o->app, engine, best, &t->row, t->val_count, t->arena);
     failed = tune_scores_failed(t->o->app, engine, best, t->arena);
     if (failed.n && t->o->on_note)
@@ -473,7 +473,7 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
                         struct err *e)
 {
     struct optimize_run *run = NULL;
-    struct optimize_keeper keeper = {keep_line, keep_sync, t};
+    struct optimize_keeper keeper = {tune_keep_line, tune_keep_sync, t};
     str kept;
     bool ok;
 
@@ -490,7 +490,7 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
 
         t->row.status = ok ? STR("finished") : STR("failed");
         t->row.reason = ok ? STR("") : arena_dup(t->arena, str_c(e->text));
-        ok = keep_sync(t, ok ? e : &ignored) && ok;
+        ok = tune_keep_sync(t, ok ? e : &ignored) && ok;
     }
     optimize_run_free(run);
     if (!ok && e->code == ERR_CANCELLED && tune_run_is_stopped(t))

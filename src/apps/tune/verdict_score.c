@@ -41,7 +41,7 @@ static const struct band {
     {"uncertain", 0, 0.65},
 };
 
-static const struct band *band_of(str status)
+static const struct band *verdict_band_of(str status)
 {
     for (size_t i = 0; i < COUNT_OF(bands); i++)
         if (str_eq(status, str_c(bands[i].status)))
@@ -49,19 +49,19 @@ static const struct band *band_of(str status)
     return NULL;
 }
 
-static double at_least_0(double v)
+static double verdict_at_least_0(double v)
 {
     return v > 0 ? v : 0;
 }
 
 /* ---- citation ---- */
 
-static bool is_complete(const struct verdict_citation *c)
+static bool verdict_is_complete(const struct verdict_citation *c)
 {
     return c->doc.n > 0 && c->section.n > 0 && c->page_first > 0;
 }
 
-static uint32_t last_page(const struct verdict_citation *c)
+static uint32_t verdict_last_page(const struct verdict_citation *c)
 {
     return c->page_last > c->page_first ? c->page_last : c->page_first;
 }
@@ -72,12 +72,13 @@ static bool verdict_score_matches(const struct verdict_citation *said,
 {
     if (!str_eq(said->doc, want->doc) || !str_eq(said->section, want->section))
         return false;
-    return want->page_first == 0 || (said->page_first <= last_page(want) &&
-                                     last_page(said) >= want->page_first && said->page_first > 0);
+    return want->page_first == 0 ||
+           (said->page_first <= verdict_last_page(want) &&
+            verdict_last_page(said) >= want->page_first && said->page_first > 0);
 }
 
-static size_t count_matched(const struct verdict_citation *a, size_t n,
-                            const struct verdict_citation *b, size_t m, bool a_is_said)
+static size_t verdict_count_matched(const struct verdict_citation *a, size_t n,
+                                    const struct verdict_citation *b, size_t m, bool a_is_said)
 {
     size_t matched = 0;
 
@@ -100,13 +101,15 @@ static double verdict_score_citation(const struct verdict_truth *t, const struct
 
     if (!t->has_citations) {
         for (size_t i = 0; i < r->citation_count; i++)
-            whole += is_complete(&r->citations[i]);
+            whole += verdict_is_complete(&r->citations[i]);
         return r->citation_count ? (double)whole / (double)r->citation_count : 0;
     }
     if (t->citation_count == 0 || r->citation_count == 0)
         return t->citation_count == r->citation_count;
-    found = count_matched(t->citations, t->citation_count, r->citations, r->citation_count, false);
-    right = count_matched(r->citations, r->citation_count, t->citations, t->citation_count, true);
+    found = verdict_count_matched(
+        t->citations, t->citation_count, r->citations, r->citation_count, false);
+    right = verdict_count_matched(
+        r->citations, r->citation_count, t->citations, t->citation_count, true);
     if (found == 0)
         return 0;
     assert(right > 0); /* who is matched matches */
@@ -117,7 +120,7 @@ static double verdict_score_citation(const struct verdict_truth *t, const struct
 /* ---- coherence ---- */
 
 /* Whether an observation shows the section that is cited. */
-static bool was_seen(const struct verdict_run *r, const struct verdict_citation *c)
+static bool verdict_was_seen(const struct verdict_run *r, const struct verdict_citation *c)
 {
     for (size_t i = 0; i < r->step_count && c->section.n > 0; i++)
         if (!r->steps[i].failed && str_find(r->steps[i].observation, c->section) != STR_NONE)
@@ -125,12 +128,12 @@ static bool was_seen(const struct verdict_run *r, const struct verdict_citation 
     return false;
 }
 
-static bool is_bad(const struct verdict_step *s)
+static bool verdict_is_bad(const struct verdict_step *s)
 {
     return s->failed || str_trim(s->observation).n == 0;
 }
 
-static bool is_repeated(const struct verdict_run *r, size_t i)
+static bool verdict_is_repeated(const struct verdict_run *r, size_t i)
 {
     assert(i < r->step_count);
     for (size_t j = 0; j < i; j++)
@@ -149,11 +152,11 @@ static struct trace verdict_score_read_trace(const struct verdict_run *r)
     struct trace t = {0};
 
     for (size_t i = 0; i < r->citation_count; i++)
-        t.seen += was_seen(r, &r->citations[i]);
+        t.seen += verdict_was_seen(r, &r->citations[i]);
     for (size_t i = 0; i < r->step_count; i++) {
-        t.bad += is_bad(&r->steps[i]);
-        t.good += !is_bad(&r->steps[i]);
-        t.repeated += is_repeated(r, i);
+        t.bad += verdict_is_bad(&r->steps[i]);
+        t.good += !verdict_is_bad(&r->steps[i]);
+        t.repeated += verdict_is_repeated(r, i);
     }
     assert(t.seen <= r->citation_count && t.bad + t.good == r->step_count);
     return t;
@@ -169,34 +172,35 @@ static double verdict_score_coherence(const struct verdict_run *r)
         return 0; /* a conclusion without any step */
     if (r->citation_count > 0)
         grounded = (double)t.seen / (double)r->citation_count;
-    return SHARE_GROUNDED * grounded + SHARE_SOUND * at_least_0(1 - PENALTY * (double)t.bad) +
-           SHARE_DIRECT * at_least_0(1 - PENALTY * (double)t.repeated);
+    return SHARE_GROUNDED * grounded +
+           SHARE_SOUND * verdict_at_least_0(1 - PENALTY * (double)t.bad) +
+           SHARE_DIRECT * verdict_at_least_0(1 - PENALTY * (double)t.repeated);
 }
 
 /* ---- calibration and status ---- */
 
-static bool is_right(const struct verdict_truth *t, const struct verdict_run *r)
+static bool verdict_is_right(const struct verdict_truth *t, const struct verdict_run *r)
 {
     return t->status.n == 0 || str_eq(t->status, r->status);
 }
 
 static double verdict_score_calibration(const struct verdict_truth *t, const struct verdict_run *r)
 {
-    const struct band *b = band_of(r->status);
+    const struct band *b = verdict_band_of(r->status);
     double c = r->confidence, off;
 
     if (!(c >= 0 && c <= 1) || !b)
         return 0;
-    if (!is_right(t, r))
+    if (!verdict_is_right(t, r))
         return 1 - c;
     off = c < b->low ? b->low - c : c > b->high ? c - b->high : 0;
-    return at_least_0(1 - SLOPE * off);
+    return verdict_at_least_0(1 - SLOPE * off);
 }
 
 /* Without a label: whether the status is valid. */
 static double verdict_score_status(const struct verdict_truth *t, const struct verdict_run *r)
 {
-    return is_right(t, r) && band_of(r->status);
+    return verdict_is_right(t, r) && verdict_band_of(r->status);
 }
 
 void verdict_judge(const struct verdict_truth *truth, const struct verdict_run *run,
@@ -219,14 +223,14 @@ void verdict_judge(const struct verdict_truth *truth, const struct verdict_run *
 
 /* ---- in words ---- */
 
-static void put_citation(struct buf *out, const struct verdict_citation *c)
+static void verdict_put_citation(struct buf *out, const struct verdict_citation *c)
 {
     buf_printf(out,
                "\"" STR_FMT "\" of \"" STR_FMT "\"",
                STR_ARG(str_slice(c->section, 0, QUOTE_MAX)),
                STR_ARG(str_slice(c->doc, 0, QUOTE_MAX)));
-    if (c->page_first > 0 && last_page(c) > c->page_first)
-        buf_printf(out, ", pages %u to %u", c->page_first, last_page(c));
+    if (c->page_first > 0 && verdict_last_page(c) > c->page_first)
+        buf_printf(out, ", pages %u to %u", c->page_first, verdict_last_page(c));
     else if (c->page_first > 0)
         buf_printf(out, ", page %u", c->page_first);
 }
@@ -237,22 +241,23 @@ static void verdict_explain_citation(const struct verdict_truth *t, const struct
     size_t from = out->n;
 
     for (size_t i = 0; t->has_citations && i < t->citation_count; i++)
-        if (count_matched(&t->citations[i], 1, r->citations, r->citation_count, false) == 0) {
+        if (verdict_count_matched(&t->citations[i], 1, r->citations, r->citation_count, false) ==
+            0) {
             buf_add(out, STR("Not cited, but decisive: "));
-            put_citation(out, &t->citations[i]);
+            verdict_put_citation(out, &t->citations[i]);
             buf_add(out, STR(". "));
         }
     for (size_t i = 0; i < r->citation_count; i++) {
         const struct verdict_citation *c = &r->citations[i];
 
-        if (!is_complete(c))
+        if (!verdict_is_complete(c))
             buf_add(out, STR("A citation lacks its document, section or pages: "));
         else if (t->has_citations &&
-                 count_matched(c, 1, t->citations, t->citation_count, true) == 0)
+                 verdict_count_matched(c, 1, t->citations, t->citation_count, true) == 0)
             buf_add(out, STR("Cited, but not what decides: "));
         else
             continue;
-        put_citation(out, c);
+        verdict_put_citation(out, c);
         buf_add(out, STR(". "));
     }
     if (!t->has_citations && r->citation_count == 0)
@@ -271,16 +276,16 @@ static void verdict_explain_coherence(const struct verdict_truth *truth,
     if (t.good == 0)
         buf_add(out, STR("No step saw anything, so the conclusion rests on nothing. "));
     for (size_t i = 0; t.good > 0 && i < r->citation_count; i++)
-        if (!was_seen(r, &r->citations[i])) {
+        if (!verdict_was_seen(r, &r->citations[i])) {
             buf_add(out, STR("Cited, but never looked at: "));
-            put_citation(out, &r->citations[i]);
+            verdict_put_citation(out, &r->citations[i]);
             buf_add(out, STR(". "));
         }
     for (size_t i = 0; i < r->step_count; i++) {
         const struct verdict_step *s = &r->steps[i];
-        const char *what = is_bad(s) ? "brought nothing" : "was done before";
+        const char *what = verdict_is_bad(s) ? "brought nothing" : "was done before";
 
-        if (is_bad(s) || is_repeated(r, i))
+        if (verdict_is_bad(s) || verdict_is_repeated(r, i))
             buf_printf(out,
                        "Step %zu (" STR_FMT ") %s. ",
                        i + 1,
@@ -294,13 +299,13 @@ static void verdict_explain_coherence(const struct verdict_truth *truth,
 static void verdict_explain_calibration(const struct verdict_truth *t, const struct verdict_run *r,
                                         struct buf *out)
 {
-    const struct band *b = band_of(r->status);
+    const struct band *b = verdict_band_of(r->status);
 
     if (!(r->confidence >= 0 && r->confidence <= 1))
         buf_add(out, STR("The confidence is no number from 0 to 1. "));
     else if (!b)
         buf_add(out, STR("No confidence can be right for a status that is none. "));
-    else if (!is_right(t, r))
+    else if (!verdict_is_right(t, r))
         buf_printf(
             out,
             "The answer is wrong and its confidence is %.2f; what is doubtful should be said "
@@ -321,9 +326,9 @@ static void verdict_explain_status(const struct verdict_truth *t, const struct v
 {
     str said = str_slice(r->status, 0, QUOTE_MAX);
 
-    if (!band_of(r->status))
+    if (!verdict_band_of(r->status))
         buf_printf(out, "\"" STR_FMT "\" is not a status. ", STR_ARG(said));
-    else if (!is_right(t, r))
+    else if (!verdict_is_right(t, r))
         buf_printf(out,
                    "The status is \"" STR_FMT "\"; \"" STR_FMT "\" is right. ",
                    STR_ARG(said),

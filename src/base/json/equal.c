@@ -50,8 +50,8 @@ static size_t json_sort_keys(const struct json *doc, const struct json_node *v, 
     return kept;
 }
 
-static bool objects_equal(const struct json *da, const struct json_node *a, const struct json *db,
-                          const struct json_node *b)
+static bool json_objects_equal(const struct json *da, const struct json_node *a,
+                               const struct json *db, const struct json_node *b)
 {
     size_t na = json_count(da, a), nb = json_count(db, b);
     struct side few[KEYS_ON_STACK], *sides = few, *other;
@@ -72,8 +72,8 @@ static bool objects_equal(const struct json *da, const struct json_node *a, cons
     return equal;
 }
 
-static bool arrays_equal(const struct json *da, const struct json_node *a, const struct json *db,
-                         const struct json_node *b)
+static bool json_arrays_equal(const struct json *da, const struct json_node *a,
+                              const struct json *db, const struct json_node *b)
 {
     const struct json_node *x = json_first(da, a), *y = json_first(db, b);
 
@@ -101,9 +101,9 @@ bool json_equal(const struct json *da, const struct json_node *a, const struct j
     case JSON_STRING:
         return json_cursor_cmp(json_cursor_of(da, a), json_cursor_of(db, b)) == 0;
     case JSON_ARRAY:
-        return arrays_equal(da, a, db, b);
+        return json_arrays_equal(da, a, db, b);
     case JSON_OBJECT:
-        return objects_equal(da, a, db, b);
+        return json_objects_equal(da, a, db, b);
     }
     return false;
 }

@@ -126,7 +126,7 @@ static inline uint64_t json_not_simple(const char *p, uint64_t escaped)
     return odd;
 }
 
-static const char *run_16(const char *p, const char *end, struct json_run *r)
+static const char *json_run_16(const char *p, const char *end, struct json_run *r)
 {
     uint64_t before = 0;
 
@@ -238,7 +238,7 @@ const char *json_run(const char *p, const char *end, enum simd_level level, stru
 #endif
 #if SIMD_HAS_16
     if (level >= SIMD_16)
-        return run_16(p, end, r);
+        return json_run_16(p, end, r);
 #endif
     (void)level, (void)end, (void)r;
     return p;

@@ -143,7 +143,7 @@ static inline size_t json_put_escape(const char *p, size_t *size, char *to)
 
 #if SIMD_HAS_16
 
-static inline void copy_64(char *to, const char *p)
+static inline void json_copy_64(char *to, const char *p)
 {
     for (int i = 0; i < 64; i += 16)
         simd_store(to + i, simd_load(p + i));
@@ -165,14 +165,14 @@ static const char *json_unescape_blocks(const char *p, const char *end, char **o
         while (back) {
             size_t at = (size_t)__builtin_ctzll(back), size;
 
-            copy_64(to, p + done);
+            json_copy_64(to, p + done);
             to += at - done;
             to += json_put_escape(p + at, &size, to);
             done = at + size;
             back = done < 64 ? back >> done << done : 0;
         }
         if (done < 64) {
-            copy_64(to, p + done);
+            json_copy_64(to, p + done);
             to += 64 - done;
             done = 64;
         }

@@ -280,8 +280,8 @@ static bool schema_read_map(const struct schema_part *p, struct schema_named **o
     return true;
 }
 
-static bool read_schema_map(const struct schema_part *p, struct schema_named **out, size_t *n,
-                            struct err *e)
+static bool schema_read_schema_map(const struct schema_part *p, struct schema_named **out,
+                                   size_t *n, struct err *e)
 {
     if (!schema_read_map(p, out, n, e))
         return false;
@@ -295,7 +295,7 @@ static bool read_schema_map(const struct schema_part *p, struct schema_named **o
 static bool schema_make_properties(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
-    return read_schema_map(p, &p->rule->named, &p->rule->count, e);
+    return schema_read_schema_map(p, &p->rule->named, &p->rule->count, e);
 }
 
 static bool schema_make_patterns(struct schema_part *p, struct err *e)
@@ -303,7 +303,7 @@ static bool schema_make_patterns(struct schema_part *p, struct err *e)
     struct schema_rule *r = p->rule;
 
     r->ready = true;
-    if (!read_schema_map(p, &r->patterns, &r->pattern_count, e))
+    if (!schema_read_schema_map(p, &r->patterns, &r->pattern_count, e))
         return false;
     for (size_t i = 0; i < r->pattern_count; i++)
         if (!schema_make_regex(p, r->patterns[i].name, &r->patterns[i].regex, e))
@@ -348,7 +348,7 @@ static bool schema_make_defs(struct schema_part *p, struct err *e)
     struct schema_named *named;
     size_t n;
 
-    return read_schema_map(p, &named, &n, e);
+    return schema_read_schema_map(p, &named, &n, e);
 }
 
 /* ---- schemas in schemas ---- */

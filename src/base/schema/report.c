@@ -79,8 +79,8 @@ static void schema_path_init(struct buf *b, const struct json *doc)
     buf_init(b, doc->src.n * 4 + 4096);
 }
 
-static uint64_t add_schema_place(struct buf *out, const struct schema_doc *doc,
-                                 const struct json_node *at)
+static uint64_t schema_add_schema_place(struct buf *out, const struct schema_doc *doc,
+                                        const struct json_node *at)
 {
     if (doc->uri.n > 0) {
         buf_add(out, doc->uri);
@@ -100,7 +100,7 @@ bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     schema_path_init(&place, &doc->json);
-    add_schema_place(&place, doc, at);
+    schema_add_schema_place(&place, doc, at);
     err_set(e,
             ERR_INPUT,
             "schema%s" STR_FMT ": %s",
@@ -213,7 +213,7 @@ static void schema_report_add(struct schema_check *c, const struct schema_fault 
     schema_path_init(&path, c->doc);
     schema_path_init(&keyword, &doc->json);
     schema_report_charge(c, schema_report_add_path(&path, c->doc, c->root, f->v));
-    schema_report_charge(c, add_schema_place(&keyword, doc, f->node->at));
+    schema_report_charge(c, schema_add_schema_place(&keyword, doc, f->node->at));
     if (f->keyword)
         buf_printf(&keyword, "/%s", f->keyword);
     p.path = buf_str(&path);

@@ -29,7 +29,8 @@ static const struct json_node *schema_scan_member(const struct scan *c, const st
 
 /* The text of a string member; false if the member exists and is not a string. *out is empty if it
  * is absent. */
-static bool text_member(const struct scan *c, const struct json_node *v, const char *name, str *out)
+static bool schema_text_member(const struct scan *c, const struct json_node *v, const char *name,
+                               str *out)
 {
     const struct json_node *value = schema_scan_member(c, v, name);
 
@@ -69,7 +70,8 @@ static bool scan_anchors(const struct scan *c, struct schema_resource *r,
 
     if (r->draft & SCHEMA_DRAFT_OLD)
         return true;
-    if (!text_member(c, at, "$anchor", &plain) || !text_member(c, at, "$dynamicAnchor", &dynamic))
+    if (!schema_text_member(c, at, "$anchor", &plain) ||
+        !schema_text_member(c, at, "$dynamicAnchor", &dynamic))
         return false;
     if (plain.n > 0 && !str_eq(plain, dynamic) && !schema_anchor_add(c, r, at, plain, false))
         return false;
@@ -131,7 +133,7 @@ static bool schema_read_dialect(const struct scan *c, struct schema_resource *r,
     };
     str uri;
 
-    if (!text_member(c, at, "$schema", &uri))
+    if (!schema_text_member(c, at, "$schema", &uri))
         return false;
     if (uri.n == 0)
         return true;
@@ -158,7 +160,7 @@ static bool schema_scan_read_id(const struct scan *c, const struct schema_resour
     *out = STR("");
     if ((draft & SCHEMA_DRAFT_OLD) && schema_scan_member(c, at, "$ref"))
         return true; /* these drafts ignore keywords beside a $ref */
-    return text_member(c, at, draft == SCHEMA_DRAFT_4 ? "id" : "$id", out);
+    return schema_text_member(c, at, draft == SCHEMA_DRAFT_4 ? "id" : "$id", out);
 }
 
 static struct schema_resource *schema_resource_new(struct schema *s, struct schema_doc *doc,

@@ -88,7 +88,7 @@ static str call_error_words(struct call *c, const struct chat_error *error)
 }
 
 /* names: words, with "|" between them. */
-static bool error_names(str words, const char *names)
+static bool retry_without_error_names(str words, const char *names)
 {
     for (str rest = str_c(names); rest.n;) {
         size_t end = str_find(rest, STR("|")), n = end == STR_NONE ? rest.n : end;
@@ -100,59 +100,59 @@ static bool error_names(str words, const char *names)
     return false;
 }
 
-static bool error_names_thinking(str words)
+static bool retry_without_error_names_thinking(str words)
 {
     static const char names[] = "reasoning|think|effort|budget|template";
 
-    return error_names(words, names);
+    return retry_without_error_names(words, names);
 }
 
-static bool error_names_sampling(str words)
+static bool retry_without_error_names_sampling(str words)
 {
     static const char names[] = "temperature|top_p|topp";
 
-    return error_names(words, names);
+    return retry_without_error_names(words, names);
 }
 
 /* The parameter is refused, whatever its value. */
-static bool error_refuses_parameter(str words)
+static bool retry_without_error_refuses_parameter(str words)
 {
     static const char names[] =
         "unsupported parameter|unsupported_parameter|unrecognized|unknown|unexpected|"
         "extra inputs|extra_forbidden|not permitted";
 
-    return error_names(words, names);
+    return retry_without_error_names(words, names);
 }
 
 /* The provider does not support it: the client may have given what others take. */
-static bool error_says_unsupported(str words)
+static bool retry_without_error_says_unsupported(str words)
 {
     static const char names[] =
         "unsupported|not support|n't support|only the default|not allowed|not enabled|"
         "not available|deprecated|cannot both";
 
-    return error_names(words, names) || error_refuses_parameter(words);
+    return retry_without_error_names(words, names) || retry_without_error_refuses_parameter(words);
 }
 
 /* The provider refuses the question itself, whatever the parameters: its length or its content. */
-static bool error_is_about_question(str words)
+static bool retry_without_error_is_about_question(str words)
 {
     static const char names[] =
         "context length|context window|context size|context_length|too long|too many tokens|"
         "content policy|content_policy|content management|flagged|credit balance";
 
-    return error_names(words, names) && !error_names_thinking(words) &&
-           !error_names_sampling(words);
+    return retry_without_error_names(words, names) && !retry_without_error_names_thinking(words) &&
+           !retry_without_error_names_sampling(words);
 }
 
 /* A maximum that it does not know, or that is more than the model or its context holds. */
-static bool error_names_bound(str words)
+static bool retry_without_error_names_bound(str words)
 {
     static const char names[] =
         "max_tokens|max_completion_tokens|max_output_tokens|maxoutputtokens|num_predict|"
         "in the completion|output tokens|completion tokens";
 
-    return error_names(words, names);
+    return retry_without_error_names(words, names);
 }
 
 /* ---- what can be left out ---- */
@@ -187,11 +187,12 @@ static bool retry_params_named(struct call *c, str words)
 }
 
 /* Both are fine, but not in one request: see plan_pick_sampling. */
-static bool error_says_conflict(str words)
+static bool retry_without_error_says_conflict(str words)
 {
     static const char names[] = "both|only one|one of|mutually exclusive|together";
 
-    return str_find(words, STR("temperature")) != STR_NONE && error_names(words, names) &&
+    return str_find(words, STR("temperature")) != STR_NONE &&
+           retry_without_error_names(words, names) &&
            (str_find(words, STR("top_p")) != STR_NONE || str_find(words, STR("topp")) != STR_NONE);
 }
 
@@ -201,21 +202,21 @@ static unsigned retry_sampling_refused(struct call *c, str words)
     const struct chat_request *r = c->in.request;
     const struct config_preset *preset = c->level.preset;
     bool temperature = str_find(words, STR("temperature")) != STR_NONE;
-    bool top_p =
-        error_names_sampling(words) && (!temperature || str_find(words, STR("top_p")) != STR_NONE);
+    bool top_p = retry_without_error_names_sampling(words) &&
+                 (!temperature || str_find(words, STR("top_p")) != STR_NONE);
     unsigned out = 0;
 
     if (!temperature && !top_p)
         return 0;
-    if (!(c->attempt.without & CALL_WITHOUT_CONFLICT) && error_says_conflict(words))
+    if (!(c->attempt.without & CALL_WITHOUT_CONFLICT) && retry_without_error_says_conflict(words))
         return CALL_WITHOUT_CONFLICT;
     if (preset && !r->temperature.n)
         out |= CALL_WITHOUT_TEMPERATURE;
     if (preset && !r->top_p.n)
         out |= CALL_WITHOUT_TOP_P;
-    if (temperature && r->temperature.n && error_says_unsupported(words))
+    if (temperature && r->temperature.n && retry_without_error_says_unsupported(words))
         out |= CALL_WITHOUT_TEMPERATURE;
-    if (top_p && r->top_p.n && error_says_unsupported(words))
+    if (top_p && r->top_p.n && retry_without_error_says_unsupported(words))
         out |= CALL_WITHOUT_TOP_P;
     return out & ~(unsigned)c->attempt.without;
 }
@@ -234,7 +235,7 @@ static bool retry_usage_refused(const struct call *c, str words)
 {
     static const char names[] = "stream_options|include_usage|stream option";
 
-    return retry_usage_can_go(c) && error_names(words, names);
+    return retry_usage_can_go(c) && retry_without_error_names(words, names);
 }
 
 /* The error names nothing: it may mean what the gateway added to the client's request. A prefill is
@@ -242,8 +243,8 @@ static bool retry_usage_refused(const struct call *c, str words)
 static bool retry_usage_suspected(const struct call *c, const struct chat_error *error, str words)
 {
     return retry_usage_can_go(c) && !c->attempt.prefilled && !error->param.n &&
-           !error_names_thinking(words) && !error_names_sampling(words) &&
-           !error_names_bound(words);
+           !retry_without_error_names_thinking(words) &&
+           !retry_without_error_names_sampling(words) && !retry_without_error_names_bound(words);
 }
 
 /* ---- efforts ---- */
@@ -295,13 +296,13 @@ static enum chat_level retry_effort_instead(const struct call *c, str words)
 
     assert(now < CHAT_LEVEL_COUNT);
     if (now == CHAT_LEVEL_NOT_GIVEN || c->attempt.efforts_tried == EFFORTS_MAX ||
-        error_refuses_parameter(words) ||
-        !(error_names_thinking(words) || (listed && listed != quoted)))
+        retry_without_error_refuses_parameter(words) ||
+        !(retry_without_error_names_thinking(words) || (listed && listed != quoted)))
         return CHAT_LEVEL_NOT_GIVEN;
     if (listed)
         return retry_effort_nearest(listed, level);
     if (level != CHAT_LEVEL_NONE && (str_find(words, str_c(chat_level_name(now))) == STR_NONE ||
-                                     !error_says_unsupported(words)))
+                                     !retry_without_error_says_unsupported(words)))
         return CHAT_LEVEL_NOT_GIVEN;
     return next[now];
 }
@@ -312,15 +313,16 @@ static bool retry_anthropic_way_refused(const struct call *c, str words)
 {
     static const char mismatch[] = "does not match|expected|input should be";
     enum chat_level now = c->attempt.effort ? (enum chat_level)c->attempt.effort : call_level(c);
-    bool unsupported = error_says_unsupported(words);
+    bool unsupported = retry_without_error_says_unsupported(words);
 
     if (!c->attempt.sets_level || now == CHAT_LEVEL_NONE)
         return false; /* the request says not to think */
     if (str_find(words, STR("adaptive")) != STR_NONE)
-        return unsupported || error_names(words, mismatch);
+        return unsupported || retry_without_error_names(words, mismatch);
     if (str_find(words, STR("effort parameter")) != STR_NONE)
         return unsupported;
-    return str_find(words, STR("output_config")) != STR_NONE && error_refuses_parameter(words);
+    return str_find(words, STR("output_config")) != STR_NONE &&
+           retry_without_error_refuses_parameter(words);
 }
 
 /* A level can be sent as an effort or as a budget, and each model accepts one of the two. */
@@ -334,7 +336,7 @@ static bool retry_way_refused(const struct call *c, str words)
         return false;
     if (c->attempt.wire->dialect == CHAT_ANTHROPIC)
         return retry_anthropic_way_refused(c, words);
-    return c->attempt.wire->dialect == CHAT_GEMINI && error_names(words, names);
+    return c->attempt.wire->dialect == CHAT_GEMINI && retry_without_error_names(words, names);
 }
 
 /* ---- asking again ---- */
@@ -368,12 +370,13 @@ static const char *retry_leave_out_reasoning(struct call *c, str words)
 
     if (c->attempt.without & CALL_WITHOUT_REASONING)
         return NULL;
-    if (!ours && !(c->level.source == LEVEL_BY_REQUEST && error_names_thinking(words) &&
-                   error_says_unsupported(words)))
+    if (!ours &&
+        !(c->level.source == LEVEL_BY_REQUEST && retry_without_error_names_thinking(words) &&
+          retry_without_error_says_unsupported(words)))
         return NULL;
     if (c->attempt.prefilled)
         return retry_leave_out_bit(c, CALL_WITHOUT_PREFILL, "prefill dropped");
-    if (!error_names_thinking(words))
+    if (!retry_without_error_names_thinking(words))
         c->attempt.without |= CALL_WITHOUT_CONTROL;
     return retry_leave_out_bit(c, CALL_WITHOUT_REASONING, "reasoning parameters dropped");
 }
@@ -409,10 +412,10 @@ static const char *retry_leave_out(struct call *c, const struct chat_error *erro
         return what;
     if (retry_usage_refused(c, words))
         return retry_leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
-    if (c->attempt.bounded && error_names_bound(words))
+    if (c->attempt.bounded && retry_without_error_names_bound(words))
         return retry_leave_out_bit(c, CALL_WITHOUT_BOUND, "maximum of output dropped");
     if (wire_error_is_context(error) ||
-        (c->attempt.phase == CALL_FIRST && error_is_about_question(words)))
+        (c->attempt.phase == CALL_FIRST && retry_without_error_is_about_question(words)))
         return NULL;
     sampling = retry_sampling_refused(c, words);
     if (sampling)

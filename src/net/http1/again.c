@@ -8,7 +8,7 @@
 #define HITS 65536 /* a front that does may not be the longest */
 #define SIZE_MIN 32
 
-static size_t in_common(str a, str b)
+static size_t http1_in_common(str a, str b)
 {
     size_t n = a.n < b.n ? a.n : b.n, at = 0;
 
@@ -18,14 +18,14 @@ static size_t in_common(str a, str b)
 }
 
 /* The number of bytes up to the end of the last complete line. */
-static size_t whole_lines(str s)
+static size_t http1_whole_lines(str s)
 {
     const char *lf = s.n ? memrchr(s.p, '\n', s.n) : NULL;
 
     return lf ? (size_t)(lf - s.p) + 1 : 0;
 }
 
-static bool is_credential(str name)
+static bool http1_is_credential(str name)
 {
     static const str names[] = {STR_INIT("authorization"),
                                 STR_INIT("proxy-authorization"),
@@ -46,7 +46,7 @@ static str http1_again_cut_credentials(const struct http1_head *h, str head)
 {
     assert(head.n > 0);
     for (size_t i = 0; i < h->field_count; i++)
-        if (is_credential(h->fields[i].name))
+        if (http1_is_credential(h->fields[i].name))
             return (str){head.p, (size_t)(h->fields[i].name.p - head.p)};
     return str_slice(head, 0, head.n - 1); /* the empty line is not whole without this */
 }
@@ -58,7 +58,7 @@ static void http1_again_learn(struct http1_again *a, str head, bool is_request)
 
     assert(a->last <= sizeof a->bytes && a->size <= a->last);
     head = str_slice(head, 0, sizeof a->bytes);
-    size = whole_lines((str){head.p, in_common(head, (str){a->bytes, a->last})});
+    size = http1_whole_lines((str){head.p, http1_in_common(head, (str){a->bytes, a->last})});
     a->misses = a->last ? MISSES : 0;
     a->hits = HITS;
     memcpy(a->bytes, head.p, head.n);

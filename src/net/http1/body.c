@@ -151,7 +151,7 @@ static void http1_body_fail(struct http1_body *b, int status, const char *why)
     b->state = S_BAD;
 }
 
-static const char *why_bad(enum state s)
+static const char *http1_why_bad(enum state s)
 {
     assert(s > S_BAD && s < S_COUNT);
     return s <= S_SIZE      ? "a chunk's size is not a hexadecimal number"
@@ -165,7 +165,7 @@ static unsigned http1_body_read_hex_digit(char c)
     return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
 }
 
-static bool is_extra(enum state s)
+static bool http1_is_extra(enum state s)
 {
     return (s >= S_SIZE_SPACE && s < S_SIZE_LF) || (s >= S_LINE_NAME && s <= S_LINE_LF);
 }
@@ -178,7 +178,7 @@ static void http1_body_step(struct http1_body *b, char c)
     assert_slow(was > S_BAD && was < S_COUNT && was != S_DATA);
     b->state = next[was][http1_body_kind_of(c)];
     if (b->state == S_BAD) {
-        http1_body_fail(b, 400, why_bad(was));
+        http1_body_fail(b, 400, http1_why_bad(was));
     } else if (b->state == S_SIZE) {
         b->left = b->left << 4 | http1_body_read_hex_digit(c);
         if (b->left > b->room)
@@ -193,12 +193,12 @@ static void http1_body_step(struct http1_body *b, char c)
     } else if (b->state == S_END) {
         b->done = true;
     }
-    if (is_extra(b->state) && ++b->extra > EXTRA_MAX)
+    if (http1_is_extra(b->state) && ++b->extra > EXTRA_MAX)
         http1_body_fail(b, 400, "too much beside the data of a chunked body");
 }
 
 /* As much of the bytes as the length or the chunk still has. */
-static size_t take_data(struct http1_body *b, str bytes, struct http1_sink sink)
+static size_t http1_take_data(struct http1_body *b, str bytes, struct http1_sink sink)
 {
     size_t n = bytes.n < b->left ? bytes.n : (size_t)b->left;
 
@@ -209,7 +209,7 @@ static size_t take_data(struct http1_body *b, str bytes, struct http1_sink sink)
 }
 
 /* Between two chunks there is mostly CRLF, a few digits and CRLF: all of it at once, or nothing. */
-static size_t step_over(struct http1_body *b, str bytes)
+static size_t http1_step_over(struct http1_body *b, str bytes)
 {
     size_t at = 2;
     uint64_t size = 0;
@@ -228,13 +228,13 @@ static size_t step_over(struct http1_body *b, str bytes)
     return at + 2;
 }
 
-static size_t feed_chunked(struct http1_body *b, str bytes, struct http1_sink sink)
+static size_t http1_feed_chunked(struct http1_body *b, str bytes, struct http1_sink sink)
 {
     size_t at = 0, over;
 
     assert(b->state > S_BAD && b->state < S_COUNT);
     while (at < bytes.n && !b->done && !b->fault.status) {
-        over = b->state == S_DATA_CR ? step_over(b, str_slice(bytes, at, bytes.n)) : 0;
+        over = b->state == S_DATA_CR ? http1_step_over(b, str_slice(bytes, at, bytes.n)) : 0;
         if (over) {
             at += over;
             continue;
@@ -243,7 +243,7 @@ static size_t feed_chunked(struct http1_body *b, str bytes, struct http1_sink si
             http1_body_step(b, bytes.p[at++]);
             continue;
         }
-        at += take_data(b, str_slice(bytes, at, bytes.n), sink);
+        at += http1_take_data(b, str_slice(bytes, at, bytes.n), sink);
         if (b->left == 0)
             b->state = S_DATA_CR;
     }
@@ -270,12 +270,12 @@ size_t http1_body_feed(struct http1_body *b, str bytes, struct http1_sink sink)
     case HTTP1_NONE:
         return 0;
     case HTTP1_LENGTH:
-        used = take_data(b, bytes, sink);
+        used = http1_take_data(b, bytes, sink);
         assert(used <= bytes.n);
         b->done = b->left == 0;
         return used;
     case HTTP1_CHUNKED:
-        return feed_chunked(b, bytes, sink);
+        return http1_feed_chunked(b, bytes, sink);
     case HTTP1_TO_CLOSE:
         if (bytes.n > 0)
             sink.on_bytes(sink.ctx, bytes);

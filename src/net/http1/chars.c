@@ -55,7 +55,7 @@ static inline uint64_t http1_chars_word_of(const char *p, size_t n)
 
 /* Words may differ only in the case bit, and only in letters: one sum carries into a byte's top bit
  * for bytes from `a`, the other for bytes after `z`. */
-static inline bool same_word(uint64_t x, uint64_t y)
+static inline bool http1_same_word(uint64_t x, uint64_t y)
 {
     const uint64_t each = 0x0101010101010101, bits_of_case = each * 0x20, top = each * 0x80;
     uint64_t differ = x ^ y, low = (x | bits_of_case) & ~top;
@@ -67,9 +67,9 @@ static inline bool same_word(uint64_t x, uint64_t y)
 bool http1_same_size(const char *a, const char *b, size_t n)
 {
     for (; n > 8; a += 8, b += 8, n -= 8)
-        if (!same_word(http1_chars_word_of(a, 8), http1_chars_word_of(b, 8)))
+        if (!http1_same_word(http1_chars_word_of(a, 8), http1_chars_word_of(b, 8)))
             return false;
-    return same_word(http1_chars_word_of(a, n), http1_chars_word_of(b, n));
+    return http1_same_word(http1_chars_word_of(a, n), http1_chars_word_of(b, n));
 }
 
 bool http1_is_token(str s)

@@ -98,7 +98,7 @@ static NOINLINE enum http1_result no_line(struct http1_reading *r, struct cursor
     return HTTP1_BAD;
 }
 
-static enum http1_result take_fields(struct http1_reading *r, struct cursor *c)
+static enum http1_result http1_take_fields(struct http1_reading *r, struct cursor *c)
 {
     for (;;) {
         const char *name = c->p, *colon = http1_token_end(name, c->end);
@@ -115,7 +115,7 @@ static enum http1_result take_fields(struct http1_reading *r, struct cursor *c)
 }
 
 /* "HTTP/1.1" */
-static bool read_version(struct http1_reading *r, str s)
+static bool http1_read_version(struct http1_reading *r, str s)
 {
     if (s.n != 8 || !str_starts(s, STR("HTTP/")) || !char_is_digit(s.p[5]) || s.p[6] != '.' ||
         !char_is_digit(s.p[7]))
@@ -126,7 +126,7 @@ static bool read_version(struct http1_reading *r, str s)
     return true;
 }
 
-static bool read_request_line(struct http1_reading *r, str line)
+static bool http1_read_request_line(struct http1_reading *r, str line)
 {
     struct http1_head *h = r->head;
     const char *first = memchr(line.p, ' ', line.n);
@@ -138,13 +138,13 @@ static bool read_request_line(struct http1_reading *r, str line)
     h->target = (str){first + 1, (size_t)(last - first - 1)};
     if (!http1_is_token(h->method))
         return http1_bad(r, 400, "the method is none");
-    if (!read_version(r, (str){last + 1, (size_t)(line.p + line.n - last - 1)}))
+    if (!http1_read_version(r, (str){last + 1, (size_t)(line.p + line.n - last - 1)}))
         return false;
     return http1_target(r);
 }
 
 /* Not whole yet: but what does not even begin with a method need not be waited for. */
-static bool may_be_request(str bytes)
+static bool http1_may_be_request(str bytes)
 {
     size_t n = 0;
 
@@ -153,7 +153,7 @@ static bool may_be_request(str bytes)
     return n == bytes.n || (n > 0 && bytes.p[n] == ' ');
 }
 
-static struct cursor cursor_of(str bytes, size_t size_max)
+static struct cursor http1_cursor_of(str bytes, size_t size_max)
 {
     bool over = bytes.n >= size_max;
 
@@ -168,7 +168,7 @@ static void head_init(struct http1_head *h, bool is_request)
 }
 
 /* Up to the fields. */
-static enum http1_result begin_request(struct http1_reading *r, struct cursor *c)
+static enum http1_result http1_begin_request(struct http1_reading *r, struct cursor *c)
 {
     enum http1_result got;
     str line;
@@ -181,7 +181,7 @@ static enum http1_result begin_request(struct http1_reading *r, struct cursor *c
         http1_bad(r, 400, "the request line has a control character");
         return HTTP1_BAD;
     }
-    if (got == HTTP1_MORE && !may_be_request((str){c->p, (size_t)(c->end - c->p)}) &&
+    if (got == HTTP1_MORE && !http1_may_be_request((str){c->p, (size_t)(c->end - c->p)}) &&
         c->p < c->end && *c->p != '\r') {
         http1_bad(r, 400, "the request line does not begin with a method");
         return HTTP1_BAD;
@@ -190,12 +190,12 @@ static enum http1_result begin_request(struct http1_reading *r, struct cursor *c
         http1_bad(r, 414, "the request line is too long");
     if (got == HTTP1_MORE)
         return c->over ? HTTP1_BAD : HTTP1_MORE;
-    return read_request_line(r, line) ? HTTP1_DONE : HTTP1_BAD;
+    return http1_read_request_line(r, line) ? HTTP1_DONE : HTTP1_BAD;
 }
 
-static enum http1_result end_request(struct http1_reading *r, struct cursor *c)
+static enum http1_result http1_end_request(struct http1_reading *r, struct cursor *c)
 {
-    enum http1_result got = take_fields(r, c);
+    enum http1_result got = http1_take_fields(r, c);
 
     if (got != HTTP1_DONE)
         return got;
@@ -217,20 +217,20 @@ enum http1_result http1_request(str bytes, size_t size_max, struct http1_head *o
                                 struct http1_fault *fault)
 {
     struct http1_reading r = {.head = out, .fault = fault};
-    struct cursor c = cursor_of(bytes, size_max);
-    enum http1_result got = begin_request(&r, &c);
+    struct cursor c = http1_cursor_of(bytes, size_max);
+    enum http1_result got = http1_begin_request(&r, &c);
 
     if (got == HTTP1_DONE)
-        got = end_request(&r, &c);
+        got = http1_end_request(&r, &c);
     return http1_head_used(got, &c, bytes, used);
 }
 
 /* "HTTP/1.1 200 OK", "HTTP/1.1 200 ", "HTTP/1.1 200" */
-static bool read_status_line(struct http1_reading *r, str line)
+static bool http1_read_status_line(struct http1_reading *r, str line)
 {
     const char *p = line.p + 9;
 
-    if (!read_version(r, str_slice(line, 0, 8)))
+    if (!http1_read_version(r, str_slice(line, 0, 8)))
         return false;
     if (line.n < 12 || line.p[8] != ' ' || p[0] < '1' || !char_is_digit(p[0]) ||
         !char_is_digit(p[1]) || !char_is_digit(p[2]) || (line.n > 12 && p[3] != ' '))
@@ -240,7 +240,7 @@ static bool read_status_line(struct http1_reading *r, str line)
     return true;
 }
 
-static enum http1_result begin_reply(struct http1_reading *r, struct cursor *c)
+static enum http1_result http1_begin_reply(struct http1_reading *r, struct cursor *c)
 {
     size_t n = (size_t)(c->end - c->p);
     enum http1_result got;
@@ -260,12 +260,12 @@ static enum http1_result begin_reply(struct http1_reading *r, struct cursor *c)
     }
     if (got != HTTP1_DONE)
         return got;
-    return read_status_line(r, line) ? HTTP1_DONE : HTTP1_BAD;
+    return http1_read_status_line(r, line) ? HTTP1_DONE : HTTP1_BAD;
 }
 
-static enum http1_result end_reply(struct http1_reading *r, struct cursor *c, bool no_body)
+static enum http1_result http1_end_reply(struct http1_reading *r, struct cursor *c, bool no_body)
 {
-    enum http1_result got = take_fields(r, c);
+    enum http1_result got = http1_take_fields(r, c);
 
     if (got != HTTP1_DONE)
         return got;
@@ -276,11 +276,11 @@ enum http1_result http1_reply(str bytes, size_t size_max, bool no_body, struct h
                               size_t *used, struct http1_fault *fault)
 {
     struct http1_reading r = {.head = out, .fault = fault};
-    struct cursor c = cursor_of(bytes, size_max);
-    enum http1_result got = begin_reply(&r, &c);
+    struct cursor c = http1_cursor_of(bytes, size_max);
+    enum http1_result got = http1_begin_reply(&r, &c);
 
     if (got == HTTP1_DONE)
-        got = end_reply(&r, &c, no_body);
+        got = http1_end_reply(&r, &c, no_body);
     return http1_head_used(got, &c, bytes, used);
 }
 
@@ -288,7 +288,7 @@ enum http1_result http1_from(const struct http1_again *a, str bytes, struct http
                              struct http1_head *out, size_t *used, struct http1_fault *fault)
 {
     struct http1_reading r = a->reading;
-    struct cursor c = cursor_of(bytes, rules.size_max);
+    struct cursor c = http1_cursor_of(bytes, rules.size_max);
     enum http1_result got;
 
     assert(a->size > 0 && a->size <= bytes.n && a->size <= rules.size_max);
@@ -299,7 +299,7 @@ enum http1_result http1_from(const struct http1_again *a, str bytes, struct http
     r.head = out;
     r.fault = fault;
     c.p += a->size;
-    got = out->is_request ? end_request(&r, &c) : end_reply(&r, &c, rules.no_body);
+    got = out->is_request ? http1_end_request(&r, &c) : http1_end_reply(&r, &c, rules.no_body);
     return http1_head_used(got, &c, bytes, used);
 }
 
@@ -311,8 +311,8 @@ bool http1_front(struct http1_again *a, size_t size, bool is_request)
 
     assert(size > 0 && size <= sizeof a->bytes);
     *r = (struct http1_reading){.head = &a->head, .fault = &fault};
-    if ((is_request ? begin_request(r, &c) : begin_reply(r, &c)) != HTTP1_DONE ||
-        take_fields(r, &c) != HTTP1_MORE)
+    if ((is_request ? http1_begin_request(r, &c) : http1_begin_reply(r, &c)) != HTTP1_DONE ||
+        http1_take_fields(r, &c) != HTTP1_MORE)
         return false;
     r->fault = NULL;
     return c.p == c.end;

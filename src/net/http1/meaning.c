@@ -11,12 +11,12 @@
 
 /* ---- target and host ---- */
 
-static bool all_are(str s, unsigned kind)
+static bool http1_all_are(str s, unsigned kind)
 {
     return http1_span(s.p, s.p + s.n, kind) == s.p + s.n;
 }
 
-static bool is_port(str s)
+static bool http1_is_port(str s)
 {
     unsigned value = 0;
 
@@ -31,7 +31,7 @@ static bool is_port(str s)
 }
 
 /* "[::1]:8080": between the brackets what an address may have, no more is checked. */
-static bool is_bracketed(str s)
+static bool http1_is_bracketed(str s)
 {
     size_t close = str_find(s, STR("]"));
     str inside;
@@ -43,7 +43,7 @@ static bool is_bracketed(str s)
         if (!http1_is(inside.p[i], HTTP1_HEX) && inside.p[i] != ':' && inside.p[i] != '.')
             return false;
     s = str_slice(s, close + 1, s.n);
-    return s.n == 0 || (s.p[0] == ':' && is_port(str_slice(s, 1, s.n)));
+    return s.n == 0 || (s.p[0] == ':' && http1_is_port(str_slice(s, 1, s.n)));
 }
 
 bool http1_is_host(str s)
@@ -51,12 +51,12 @@ bool http1_is_host(str s)
     size_t n;
 
     if (s.n > 0 && s.p[0] == '[')
-        return is_bracketed(s);
+        return http1_is_bracketed(s);
     n = (size_t)(http1_span(s.p, s.p + s.n, HTTP1_HOST) - s.p);
-    return n > 0 && (n == s.n || (s.p[n] == ':' && is_port(str_slice(s, n + 1, s.n))));
+    return n > 0 && (n == s.n || (s.p[n] == ':' && http1_is_port(str_slice(s, n + 1, s.n))));
 }
 
-static void split_query(struct http1_head *h, str path)
+static void http1_split_query(struct http1_head *h, str path)
 {
     const char *mark = memchr(path.p, '?', path.n);
     size_t size = mark ? (size_t)(mark - path.p) : path.n;
@@ -69,7 +69,7 @@ static void split_query(struct http1_head *h, str path)
 }
 
 /* "http://host/path?query": how a request to a proxy looks, which a server must take too. */
-static bool read_absolute(struct http1_reading *r)
+static bool http1_read_absolute(struct http1_reading *r)
 {
     str t = r->head->target, rest;
     size_t scheme = str_find(t, STR("://")), end = 0;
@@ -83,7 +83,7 @@ static bool read_absolute(struct http1_reading *r)
     r->head->host = str_slice(rest, 0, end);
     if (!http1_is_host(r->head->host))
         return http1_bad(r, 400, "the target has no proper host");
-    split_query(r->head, str_slice(rest, end, rest.n));
+    http1_split_query(r->head, str_slice(rest, end, rest.n));
     return true;
 }
 
@@ -93,22 +93,22 @@ bool http1_target(struct http1_reading *r)
 
     if (str_eq(h->method, STR("CONNECT")))
         return http1_bad(r, 501, "CONNECT is not done here");
-    if (h->target.n == 0 || !all_are(h->target, HTTP1_TARGET))
+    if (h->target.n == 0 || !http1_all_are(h->target, HTTP1_TARGET))
         return http1_bad(r, 400, "the target has a character that may not be there");
     if (h->target.p[0] == '/') {
-        split_query(h, h->target);
+        http1_split_query(h, h->target);
         return true;
     }
     if (str_eq(h->target, STR("*")) && str_eq(h->method, STR("OPTIONS"))) {
         h->path = h->target;
         return true;
     }
-    return read_absolute(r);
+    return http1_read_absolute(r);
 }
 
 /* ---- the fields that mean something here ---- */
 
-static bool see_host(struct http1_reading *r, str value)
+static bool http1_see_host(struct http1_reading *r, str value)
 {
     if (!r->head->is_request)
         return true;
@@ -122,7 +122,7 @@ static bool see_host(struct http1_reading *r, str value)
     return true;
 }
 
-static bool see_length(struct http1_reading *r, str value)
+static bool http1_see_length(struct http1_reading *r, str value)
 {
     if (r->length)
         return http1_bad(r, 400, "there is more than one Content-Length");
@@ -132,7 +132,7 @@ static bool see_length(struct http1_reading *r, str value)
     return true;
 }
 
-static bool see_encoding(struct http1_reading *r, str value)
+static bool http1_see_encoding(struct http1_reading *r, str value)
 {
     if (r->chunked)
         return http1_bad(r, 400, "there is more than one Transfer-Encoding");
@@ -142,7 +142,7 @@ static bool see_encoding(struct http1_reading *r, str value)
     return true;
 }
 
-static bool see_connection(struct http1_reading *r, str value)
+static bool http1_see_connection(struct http1_reading *r, str value)
 {
     str option;
 
@@ -154,13 +154,13 @@ static bool see_connection(struct http1_reading *r, str value)
     return true;
 }
 
-static bool see_upgrade(struct http1_reading *r, str value)
+static bool http1_see_upgrade(struct http1_reading *r, str value)
 {
     r->upgrade_field |= value.n > 0;
     return true;
 }
 
-static bool see_expect(struct http1_reading *r, str value)
+static bool http1_see_expect(struct http1_reading *r, str value)
 {
     if (!r->head->is_request)
         return true;
@@ -177,12 +177,12 @@ bool http1_field_read(struct http1_reading *r, const struct http1_field *f)
         str name;
         bool (*see)(struct http1_reading *, str);
     } known[] = {
-        [4] = {STR_INIT("host"), see_host},
-        [6] = {STR_INIT("expect"), see_expect},
-        [7] = {STR_INIT("upgrade"), see_upgrade},
-        [10] = {STR_INIT("connection"), see_connection},
-        [14] = {STR_INIT("content-length"), see_length},
-        [17] = {STR_INIT("transfer-encoding"), see_encoding},
+        [4] = {STR_INIT("host"), http1_see_host},
+        [6] = {STR_INIT("expect"), http1_see_expect},
+        [7] = {STR_INIT("upgrade"), http1_see_upgrade},
+        [10] = {STR_INIT("connection"), http1_see_connection},
+        [14] = {STR_INIT("content-length"), http1_see_length},
+        [17] = {STR_INIT("transfer-encoding"), http1_see_encoding},
     };
     size_t n = f->name.n;
 
@@ -193,7 +193,7 @@ bool http1_field_read(struct http1_reading *r, const struct http1_field *f)
 
 /* ---- all of them together ---- */
 
-static bool read_framing(struct http1_reading *r)
+static bool http1_read_framing(struct http1_reading *r)
 {
     struct http1_head *h = r->head;
 
@@ -213,7 +213,7 @@ bool http1_request_done(struct http1_reading *r)
     assert(r->head->is_request);
     if (!r->host && r->head->minor > 0)
         return http1_bad(r, 400, "there is no Host");
-    return read_framing(r);
+    return http1_read_framing(r);
 }
 
 bool http1_reply_done(struct http1_reading *r, bool no_body)
@@ -221,7 +221,7 @@ bool http1_reply_done(struct http1_reading *r, bool no_body)
     struct http1_head *h = r->head;
 
     assert(!h->is_request && h->status >= 100 && h->status <= 999);
-    if (!read_framing(r))
+    if (!http1_read_framing(r))
         return false;
     if (no_body || h->status < 200 || h->status == 204 || h->status == 304)
         h->framing = HTTP1_NONE;

@@ -44,7 +44,7 @@ static const unsigned char *peer_quad(const struct server_exchange *x)
     return IN6_IS_ADDR_V4MAPPED(&x->peer) ? x->peer.s6_addr + 12 : NULL;
 }
 
-static void set_peer(struct server_exchange *x, const struct sockaddr_storage *from)
+static void server_set_peer(struct server_exchange *x, const struct sockaddr_storage *from)
 {
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -65,7 +65,7 @@ static void set_peer(struct server_exchange *x, const struct sockaddr_storage *f
     x->near = (quad ? quad[0] == 127 : IN6_IS_ADDR_LOOPBACK(&x->peer)) || peer_is_self(x->fd, from);
 }
 
-static void unlink_and_free(struct server_exchange *x)
+static void server_unlink_and_free(struct server_exchange *x)
 {
     struct server *s = x->server;
 
@@ -91,7 +91,7 @@ static void server_life_on_task(void *ctx)
     struct server_exchange *x = ctx;
 
     if (x->state == ST_CLOSED)
-        unlink_and_free(x);
+        server_unlink_and_free(x);
     else
         server_take_waiting(x);
 }
@@ -107,7 +107,7 @@ void server_exchange_add(struct server *s, int fd, const struct sockaddr_storage
     loop_task_init(&x->go, server_go, x);
     arena_init(&x->arena, arena_max > ARENA_MIN ? arena_max : ARENA_MIN);
     buf_init(&x->in, s->o.head_max + LOOP_SCRATCH_SIZE);
-    set_peer(x, from);
+    server_set_peer(x, from);
     x->since_ns = x->sent_ns = server_now(x);
     x->conn = conn_accept(s->loop, fd, s->o.tls, &server_conn_handler, x, &e);
     if (!x->conn) {

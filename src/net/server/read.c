@@ -31,7 +31,7 @@ void server_read_free_large(struct server_exchange *x)
     x->large = NULL;
 }
 
-static void on_body(void *ctx, str bytes)
+static void server_on_body(void *ctx, str bytes)
 {
     struct server_exchange *x = ctx;
 
@@ -47,7 +47,7 @@ static bool server_read_stays_packed(const struct server_exchange *x)
     return below.n > 0 && str_starts(x->request->path, below);
 }
 
-static bool is_gzip(str coding)
+static bool server_is_gzip(str coding)
 {
     return http1_same(coding, STR("gzip")) || http1_same(coding, STR("x-gzip"));
 }
@@ -62,7 +62,7 @@ static bool server_read_unpack(struct server_exchange *x)
 
     if (!large || !large->unpacker) {
         if (x->body.n == 0 || server_read_stays_packed(x) ||
-            !is_gzip(http1_find(x->request, STR("content-encoding"))))
+            !server_is_gzip(http1_find(x->request, STR("content-encoding"))))
             return true;
         large = server_read_get_large(x);
         large->unpacker = gzip_unpacker_new(x->body, x->server->o.body_max);
@@ -109,10 +109,10 @@ void server_go(void *ctx)
         server_exchange_gone(x); /* the handler is at work, and the client has disconnected */
 }
 
-static size_t take_body(struct server_exchange *x, str bytes)
+static size_t server_take_body(struct server_exchange *x, str bytes)
 {
     struct server_large *large = x->large;
-    size_t used = http1_body_feed(&large->framing, bytes, (struct http1_sink){on_body, x});
+    size_t used = http1_body_feed(&large->framing, bytes, (struct http1_sink){server_on_body, x});
 
     assert(x->state == ST_BODY && used <= bytes.n);
     x->since_ns = server_now(x);
@@ -129,7 +129,7 @@ static size_t take_body(struct server_exchange *x, str bytes)
 /* ---- the head ---- */
 
 /* Checks a body before it arrives. */
-static bool body_welcome(struct server_exchange *x)
+static bool server_body_welcome(struct server_exchange *x)
 {
     const struct http1_head *h = x->request;
 
@@ -144,8 +144,8 @@ static bool body_welcome(struct server_exchange *x)
     for (size_t i = 0, codings = 0; i < h->field_count; i++) {
         if (!http1_same(h->fields[i].name, STR("content-encoding")))
             continue;
-        if (codings++ ||
-            (!is_gzip(h->fields[i].value) && !http1_same(h->fields[i].value, STR("identity")))) {
+        if (codings++ || (!server_is_gzip(h->fields[i].value) &&
+                          !http1_same(h->fields[i].value, STR("identity")))) {
             server_refuse(x, 415, "the only content coding taken is gzip");
             return false;
         }
@@ -193,7 +193,7 @@ static size_t server_read_begin_body(struct server_exchange *x, str rest, bool k
     struct http1_body framing;
 
     assert(x->state == ST_HEAD);
-    if (!body_welcome(x))
+    if (!server_body_welcome(x))
         return rest.n;
     http1_body_init(&framing, h);
     if (framing.done) {
@@ -209,7 +209,7 @@ static size_t server_read_begin_body(struct server_exchange *x, str rest, bool k
     server_read_get_large(x)->framing = framing;
     x->large->bytes.size_max = x->large->framing.room = x->server->o.body_max;
     if (rest.n > 0)
-        return take_body(x, rest);
+        return server_take_body(x, rest);
     if (h->expect_continue) {
         conn_write(x->conn, STR("HTTP/1.1 100 Continue\r\n\r\n"));
         conn_flush(x->conn);
@@ -219,7 +219,7 @@ static size_t server_read_begin_body(struct server_exchange *x, str rest, bool k
 
 /* Some clients send an empty line after a body. It does not begin a request, so no timeout
  * starts. */
-static size_t empty_lines(str bytes)
+static size_t server_empty_lines(str bytes)
 {
     size_t n = 0;
 
@@ -239,7 +239,7 @@ static size_t server_read_take_head(struct server_exchange *x, str bytes)
     struct server *s = x->server;
     bool kept = bytes.n <= SMALL_MAX;
     struct http1_fault fault;
-    size_t used = empty_lines(bytes);
+    size_t used = server_empty_lines(bytes);
 
     assert(x->state == ST_HEAD && !x->head);
     if (used > 0)
@@ -266,13 +266,13 @@ static size_t server_read_take_head(struct server_exchange *x, str bytes)
 
 /* ---- both ---- */
 
-static bool is_reading(const struct server_exchange *x)
+static bool server_is_reading(const struct server_exchange *x)
 {
     return x->state == ST_HEAD || x->state == ST_BODY;
 }
 
 /* Buffers bytes that cannot be handled now. */
-static void wait_with(struct server_exchange *x, str bytes)
+static void server_wait_with(struct server_exchange *x, str bytes)
 {
     if (bytes.n > 0) {
         assert(bytes.p);
@@ -284,8 +284,9 @@ static void wait_with(struct server_exchange *x, str bytes)
 
 static void server_read_run(struct server_exchange *x, str bytes)
 {
-    while (bytes.n > 0 && is_reading(x) && !conn_full(x->conn)) {
-        size_t used = x->state == ST_HEAD ? server_read_take_head(x, bytes) : take_body(x, bytes);
+    while (bytes.n > 0 && server_is_reading(x) && !conn_full(x->conn)) {
+        size_t used =
+            x->state == ST_HEAD ? server_read_take_head(x, bytes) : server_take_body(x, bytes);
 
         if (used == 0 && x->state == ST_HEAD)
             break;
@@ -298,8 +299,8 @@ static void server_read_run(struct server_exchange *x, str bytes)
         server_ws_feed(x, bytes);
         return;
     }
-    wait_with(x, bytes);
-    if (!is_reading(x) || conn_full(x->conn))
+    server_wait_with(x, bytes);
+    if (!server_is_reading(x) || conn_full(x->conn))
         conn_pause(x->conn);
 }
 
@@ -337,9 +338,9 @@ void server_take(struct server_exchange *x, str bytes)
 
 void server_take_waiting(struct server_exchange *x)
 {
-    if (x->in.n > 0 && (x->state == ST_SOCKET || (is_reading(x) && !conn_full(x->conn))))
+    if (x->in.n > 0 && (x->state == ST_SOCKET || (server_is_reading(x) && !conn_full(x->conn))))
         server_read_run_waiting(x);
-    if (x->state == ST_SOCKET || (is_reading(x) && !conn_full(x->conn)))
+    if (x->state == ST_SOCKET || (server_is_reading(x) && !conn_full(x->conn)))
         conn_resume(x->conn);
 }
 
@@ -372,7 +373,7 @@ static void server_read_on_bytes(void *ctx, str bytes)
             server_exchange_close(x);
         break;
     case ST_ANSWER:
-        wait_with(x, bytes);
+        server_wait_with(x, bytes);
         conn_pause(x->conn);
         break;
     case ST_CLOSED:
@@ -388,7 +389,7 @@ static void server_read_on_room(void *ctx)
         x->server->handler->on_room(x->server->ctx, x);
     else if (x->state == ST_SOCKET)
         server_ws_room(x);
-    else if (is_reading(x))
+    else if (server_is_reading(x))
         server_take_waiting(x);
 }
 
@@ -401,7 +402,7 @@ static void server_read_on_end(void *ctx)
     x->ended = true;
     if (x->go.queued || (x->state == ST_HEAD && x->task.queued))
         return; /* server_go or server_take_waiting continues with them */
-    if (is_reading(x) && conn_queued(x->conn) > 0)
+    if (server_is_reading(x) && conn_queued(x->conn) > 0)
         server_exchange_linger(x);
     else if (x->state != ST_LINGER || conn_queued(x->conn) == 0)
         server_exchange_gone(x);

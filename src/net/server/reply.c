@@ -10,7 +10,7 @@
 /* The first lines of most replies, made once a second. */
 #define OK_LINE "HTTP/1.1 200 OK\r\n"
 #define DATE_SIZE (sizeof "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" - 1)
-static str ok_and_date(struct server *s)
+static str server_ok_and_date(struct server *s)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -41,7 +41,7 @@ static str ok_and_date(struct server *s)
 /* ---- heads ---- */
 
 /* Headers that only the server sets. */
-static bool is_ours(str name)
+static bool server_is_ours(str name)
 {
     const uint64_t kinds =
         HTTP1_BIT(10, 'c', 'n') | HTTP1_BIT(14, 'c', 'h') | HTTP1_BIT(4, 'd', 'e') |
@@ -74,11 +74,11 @@ static void server_reply_clean_value(char *p, size_t n)
             p[i] = ' ';
 }
 
-static void put_header(struct buf *out, str name, str value)
+static void server_put_header(struct buf *out, str name, str value)
 {
     char *p;
 
-    if (!http1_is_token(name) || is_ours(name))
+    if (!http1_is_token(name) || server_is_ours(name))
         return;
     p = buf_room(out, name.n + value.n + 4);
     if (!p)
@@ -94,18 +94,18 @@ static void put_header(struct buf *out, str name, str value)
     buf_wrote(out, name.n + value.n + 4);
 }
 
-static bool has_no_body(int status)
+static bool server_has_no_body(int status)
 {
     return status < 200 || status == 204 || status == 304;
 }
 
 /* Up to, and without, the empty line. */
-static struct buf *begin_head(struct server_exchange *x, int status, const struct server_header *h,
-                              size_t n)
+static struct buf *server_begin_head(struct server_exchange *x, int status,
+                                     const struct server_header *h, size_t n)
 {
     struct server *s = x->server;
     struct buf *out = &s->out;
-    str first = ok_and_date(s);
+    str first = server_ok_and_date(s);
 
     assert(status >= 100 && status <= 999);
     if (s->draining)
@@ -121,7 +121,7 @@ static struct buf *begin_head(struct server_exchange *x, int status, const struc
     }
     buf_add(out, first);
     for (size_t i = 0; i < n; i++)
-        put_header(out, h[i].name, h[i].value);
+        server_put_header(out, h[i].name, h[i].value);
     if (status == 426) /* whose Upgrade is for this connection only */
         buf_add(out,
                 x->keep ? STR("Connection: upgrade\r\n") : STR("Connection: upgrade, close\r\n"));
@@ -132,7 +132,7 @@ static struct buf *begin_head(struct server_exchange *x, int status, const struc
     return out;
 }
 
-static void put_length(struct buf *out, size_t size)
+static void server_put_length(struct buf *out, size_t size)
 {
     buf_add(out, STR("Content-Length: "));
     buf_add_u64(out, size);
@@ -140,7 +140,7 @@ static void put_length(struct buf *out, size_t size)
 }
 
 /* own: the buffer that the body is all of, to be sent from where it is; or NULL. */
-static void send_head(struct server_exchange *x, struct buf *out, str body, struct buf *own)
+static void server_send_head(struct server_exchange *x, struct buf *out, str body, struct buf *own)
 {
     buf_add(out, STR("\r\n"));
     assert(!buf_full(out)); /* the handler's headers are bounded where they come from */
@@ -173,7 +173,7 @@ static bool server_reply_is_text(str type)
     return false;
 }
 
-static str header_of(const struct server_header *h, size_t n, str name)
+static str server_header_of(const struct server_header *h, size_t n, str name)
 {
     for (size_t i = 0; i < n; i++)
         if (http1_same(h[i].name, name))
@@ -182,17 +182,17 @@ static str header_of(const struct server_header *h, size_t n, str name)
 }
 
 /* Whether the reply may differ by what the client takes, and then whether this one does. */
-static bool may_pack(const struct server_exchange *x, int status, const struct server_header *h,
-                     size_t n, str body)
+static bool server_may_pack(const struct server_exchange *x, int status,
+                            const struct server_header *h, size_t n, str body)
 {
     const struct server_options *o = &x->server->o;
 
     return body.n >= o->gzip_min && body.n <= GZIP_SIZE_MAX && status != 206 &&
-           server_reply_is_text(header_of(h, n, STR("content-type"))) &&
-           header_of(h, n, STR("content-encoding")).n == 0;
+           server_reply_is_text(server_header_of(h, n, STR("content-type"))) &&
+           server_header_of(h, n, STR("content-encoding")).n == 0;
 }
 
-static bool wants_packed(const struct server_exchange *x)
+static bool server_wants_packed(const struct server_exchange *x)
 {
     return gzip_accepted(http1_find(x->request, STR("accept-encoding")));
 }
@@ -208,16 +208,16 @@ static void server_reply_send_whole(struct server_exchange *x, int status,
                                     const struct server_header *h, size_t n, str body,
                                     struct buf *own)
 {
-    bool packable = may_pack(x, status, h, n, body);
+    bool packable = server_may_pack(x, status, h, n, body);
     struct buf packed, *out;
 
     assert(x->state == ST_ANSWER && !x->head_sent);
     buf_init(&packed, body.n);
-    if (packable && wants_packed(x))
+    if (packable && server_wants_packed(x))
         server_reply_pack_body(x->server, body, &packed);
     if (buf_full(&packed))
         buf_release(&packed); /* it grew: send it uncompressed */
-    out = begin_head(x, status, h, n);
+    out = server_begin_head(x, status, h, n);
     if (packable)
         buf_add(out, STR("Vary: Accept-Encoding\r\n"));
     if (packed.n > 0) {
@@ -225,13 +225,13 @@ static void server_reply_send_whole(struct server_exchange *x, int status,
         body = buf_str(&packed);
         own = NULL;
     }
-    if (!has_no_body(status))
-        put_length(out, body.n);
-    if (has_no_body(status) || str_eq(x->request->method, STR("HEAD"))) {
+    if (!server_has_no_body(status))
+        server_put_length(out, body.n);
+    if (server_has_no_body(status) || str_eq(x->request->method, STR("HEAD"))) {
         body = STR("");
         own = NULL;
     }
-    send_head(x, out, body, own);
+    server_send_head(x, out, body, own);
     buf_release(&packed);
     server_exchange_end(x);
 }
@@ -248,7 +248,7 @@ void server_reply_buf(struct server_exchange *x, int status, const struct server
     server_reply_send_whole(x, status, h, n, buf_str(body), body);
 }
 
-static void put_error(struct buf *out, int status, const char *why)
+static void server_put_error(struct buf *out, int status, const char *why)
 {
     struct json_out json;
 
@@ -280,12 +280,12 @@ void server_refuse(struct server_exchange *x, int status, const char *why)
     assert(n <= COUNT_OF(headers));
     if (body.n == 0 || buf_full(&body)) {
         buf_reset(&body);
-        put_error(&body, status, why);
+        server_put_error(&body, status, why);
     }
     x->keep = false;
-    out = begin_head(x, status, headers, n);
-    put_length(out, body.n);
-    send_head(x, out, buf_str(&body), NULL);
+    out = server_begin_head(x, status, headers, n);
+    server_put_length(out, body.n);
+    server_send_head(x, out, buf_str(&body), NULL);
     buf_release(&body);
     server_exchange_linger(x);
 }
@@ -298,14 +298,14 @@ void server_head(struct server_exchange *x, int status, const struct server_head
 
     assert(x->state == ST_ANSWER && !x->head_sent);
     x->head_sent = true;
-    x->no_body = has_no_body(status) || str_eq(x->request->method, STR("HEAD"));
-    x->chunked = x->request->minor > 0 && !has_no_body(status);
+    x->no_body = server_has_no_body(status) || str_eq(x->request->method, STR("HEAD"));
+    x->chunked = x->request->minor > 0 && !server_has_no_body(status);
     if (x->request->minor == 0 && !x->no_body)
         x->keep = false; /* the end of the connection is the end of the reply */
-    out = begin_head(x, status, h, n);
+    out = server_begin_head(x, status, h, n);
     if (x->chunked)
         buf_add(out, STR("Transfer-Encoding: chunked\r\n"));
-    send_head(x, out, STR(""), NULL);
+    server_send_head(x, out, STR(""), NULL);
 }
 
 void server_write(struct server_exchange *x, str bytes)

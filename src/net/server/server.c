@@ -21,12 +21,12 @@
 #define RESTED_MS 1000 /* before a connection may be closed for the sake of another */
 #define SHORT_MS 60000 /* without a shortage of descriptors before the next one is logged */
 
-static uint64_t ms_of(uint64_t ns)
+static uint64_t server_ms_of(uint64_t ns)
 {
     return ns / CLOCK_NS_PER_MS;
 }
 
-static void set_defaults(struct server_options *o)
+static void server_set_defaults(struct server_options *o)
 {
     o->body_max = o->body_max ? o->body_max : (size_t)32 << 20;
     o->head_max = o->head_max ? o->head_max : (size_t)32 << 10;
@@ -84,17 +84,17 @@ static void sweep_linger(struct server_exchange *x, uint64_t now_ns)
     assert(x->state == ST_LINGER);
     bool hurry = x->brief && x->server->draining;
 
-    if (hurry && ms_of(now_ns - x->linger_ns) >= SERVER_BRIEF_MS)
+    if (hurry && server_ms_of(now_ns - x->linger_ns) >= SERVER_BRIEF_MS)
         server_exchange_close(x);
     else if (conn_queued(x->conn) > 0 && !hurry)
         x->since_ns = x->linger_ns = now_ns; /* its reply was not sent yet */
-    else if (x->ended || ms_of(now_ns - x->since_ns) >= SERVER_LINGER_MS ||
-             ms_of(now_ns - x->linger_ns) >= SERVER_LINGER_MS_MAX)
+    else if (x->ended || server_ms_of(now_ns - x->since_ns) >= SERVER_LINGER_MS ||
+             server_ms_of(now_ns - x->linger_ns) >= SERVER_LINGER_MS_MAX)
         server_exchange_close(x);
 }
 
 /* Whether the client has taken nothing of what waits for it for too long. */
-static bool is_stuck(struct server_exchange *x, uint64_t now_ns)
+static bool server_is_stuck(struct server_exchange *x, uint64_t now_ns)
 {
     uint64_t sent = conn_sent(x->conn);
 
@@ -104,15 +104,15 @@ static bool is_stuck(struct server_exchange *x, uint64_t now_ns)
         x->sent_ns = now_ns;
         return false;
     }
-    return ms_of(now_ns - x->sent_ns) >= x->server->o.write_ms;
+    return server_ms_of(now_ns - x->sent_ns) >= x->server->o.write_ms;
 }
 
 static void sweep_one(struct server_exchange *x, uint64_t now_ns)
 {
-    uint64_t waited_ms = ms_of(now_ns - x->since_ns);
+    uint64_t waited_ms = server_ms_of(now_ns - x->since_ns);
 
     assert(now_ns >= x->since_ns);
-    if (x->state != ST_CLOSED && is_stuck(x, now_ns)) {
+    if (x->state != ST_CLOSED && server_is_stuck(x, now_ns)) {
         server_exchange_gone(x);
         return;
     }
@@ -136,7 +136,7 @@ static void sweep_one(struct server_exchange *x, uint64_t now_ns)
     }
 }
 
-static void on_sweep(void *ctx)
+static void server_on_sweep(void *ctx)
 {
     struct server *s = ctx;
     uint64_t now_ns = loop_now_ns(s->loop);
@@ -149,7 +149,7 @@ static void on_sweep(void *ctx)
     loop_timer_set(s->loop, &s->sweep, s->sweep_ms);
 }
 
-static void on_idle_task(void *ctx)
+static void server_on_idle_task(void *ctx)
 {
     struct server *s = ctx;
 
@@ -168,10 +168,10 @@ struct server *server_new(struct loop *l, const struct server_options *o,
     }
     s = base_alloc(sizeof *s);
     *s = (struct server){.loop = l, .o = *o, .handler = h, .ctx = ctx, .date_s = UINT64_MAX};
-    set_defaults(&s->o);
+    server_set_defaults(&s->o);
     buf_init(&s->out, (size_t)1 << 20);
-    loop_timer_init(&s->sweep, on_sweep, s);
-    loop_task_init(&s->idle_task, on_idle_task, s);
+    loop_timer_init(&s->sweep, server_on_sweep, s);
+    loop_task_init(&s->idle_task, server_on_idle_task, s);
     s->sweep_ms = sweep_ms_of(&s->o);
     loop_timer_set(l, &s->sweep, s->sweep_ms);
     return s;
@@ -183,7 +183,7 @@ void server_options_set(struct server *s, const struct server_options *o)
 
     s->o = *o;
     s->o.head_max = head_max; /* buffers of that size are in use */
-    set_defaults(&s->o);
+    server_set_defaults(&s->o);
     s->sweep_ms = sweep_ms_of(&s->o);
 }
 
@@ -193,7 +193,7 @@ void server_on_refusal(struct server *s, size_t (*fn)(void *ctx, const struct se
     s->on_refusal = fn;
 }
 
-static void stop_listening(struct server *s)
+static void server_stop_listening(struct server *s)
 {
     while (s->listeners) {
         struct server_listener *l = s->listeners;
@@ -210,7 +210,7 @@ void server_free(struct server *s)
 {
     if (!s)
         return;
-    stop_listening(s);
+    server_stop_listening(s);
     s->on_idle = NULL;
     while (s->first) {
         struct server_exchange *x = s->first;
@@ -232,12 +232,13 @@ static bool server_server_make_room(struct server *s)
     struct server_exchange *idle = NULL;
     uint64_t now_ns = loop_now_ns(s->loop);
 
-    if (!s->short_ns || ms_of(now_ns - s->short_ns) >= SHORT_MS)
+    if (!s->short_ns || server_ms_of(now_ns - s->short_ns) >= SHORT_MS)
         log_warn("no descriptor is left for a connection", LOG_U64("open", s->count));
     s->short_ns = now_ns;
     for (struct server_exchange *x = s->first; x; x = x->next)
         if (x->state == ST_HEAD && x->used && x->in.n == 0 && conn_queued(x->conn) == 0 &&
-            ms_of(now_ns - x->since_ns) >= RESTED_MS && (!idle || x->since_ns < idle->since_ns))
+            server_ms_of(now_ns - x->since_ns) >= RESTED_MS &&
+            (!idle || x->since_ns < idle->since_ns))
             idle = x;
     if (idle)
         server_exchange_close(idle);
@@ -245,7 +246,7 @@ static bool server_server_make_room(struct server *s)
 }
 
 /* Whether there may be more. */
-static bool accept_turn(struct server_listener *l)
+static bool server_accept_turn(struct server_listener *l)
 {
     struct server *s = l->server;
 
@@ -270,18 +271,18 @@ static bool accept_turn(struct server_listener *l)
     return true;
 }
 
-static void accept_some(void *ctx)
+static void server_accept_some(void *ctx)
 {
     struct server_listener *l = ctx;
 
-    if (accept_turn(l))
+    if (server_accept_turn(l))
         loop_defer(l->server->loop, &l->task);
 }
 
-static void on_acceptable(void *ctx, unsigned ready)
+static void server_on_acceptable(void *ctx, unsigned ready)
 {
     (void)ready;
-    accept_some(ctx);
+    server_accept_some(ctx);
 }
 
 bool server_listen(struct server *s, int fd, struct err *e)
@@ -290,8 +291,8 @@ bool server_listen(struct server *s, int fd, struct err *e)
 
     assert(fd >= 0);
     *l = (struct server_listener){.server = s, .next = s->listeners};
-    loop_task_init(&l->task, accept_some, l);
-    loop_watch_init(&l->watch, fd, on_acceptable, l);
+    loop_task_init(&l->task, server_accept_some, l);
+    loop_watch_init(&l->watch, fd, server_on_acceptable, l);
     if (!loop_watch_add(s->loop, &l->watch, LOOP_IN, e)) {
         close(fd);
         free(l);
@@ -302,16 +303,16 @@ bool server_listen(struct server *s, int fd, struct err *e)
 }
 
 /* Closing the socket would reset connections that the kernel has already accepted. */
-static void accept_last(struct server *s)
+static void server_accept_last(struct server *s)
 {
     for (struct server_listener *l = s->listeners; l; l = l->next)
-        for (int i = 0; i < LAST_TURNS_MAX && accept_turn(l); i++)
+        for (int i = 0; i < LAST_TURNS_MAX && server_accept_turn(l); i++)
             ;
 }
 
-static bool is_young(const struct server_exchange *x)
+static bool server_is_young(const struct server_exchange *x)
 {
-    return ms_of(server_now(x) - x->since_ns) < SERVER_FRESH_MS;
+    return server_ms_of(server_now(x) - x->since_ns) < SERVER_FRESH_MS;
 }
 
 void server_drain(struct server *s, void (*on_idle)(void *ctx), void *ctx)
@@ -319,10 +320,10 @@ void server_drain(struct server *s, void (*on_idle)(void *ctx), void *ctx)
     s->draining = true;
     s->on_idle = on_idle;
     s->on_idle_ctx = ctx;
-    accept_last(s);
-    stop_listening(s);
+    server_accept_last(s);
+    server_stop_listening(s);
     for (struct server_exchange *x = s->first; x; x = x->next) {
-        if (x->state == ST_HEAD && x->in.n == 0 && !x->used && is_young(x))
+        if (x->state == ST_HEAD && x->in.n == 0 && !x->used && server_is_young(x))
             continue; /* its request is on its way */
         if (x->state == ST_HEAD && x->in.n == 0 && conn_queued(x->conn) == 0)
             server_exchange_close(x);

@@ -20,7 +20,7 @@ struct server_ws {
     bool over; /* no more callbacks */
 };
 
-static void send_frame(struct server_ws *w, enum ws_op op, str payload)
+static void server_send_frame(struct server_ws *w, enum ws_op op, str payload)
 {
     struct buf frame;
 
@@ -33,7 +33,7 @@ static void send_frame(struct server_ws *w, enum ws_op op, str payload)
 }
 
 /* Our close frame, and no more after it. */
-static void send_close(struct server_ws *w, int code, str reason)
+static void server_send_close(struct server_ws *w, int code, str reason)
 {
     struct buf frame;
 
@@ -64,11 +64,11 @@ static void server_socket_on_message(void *ctx, enum ws_op op, str payload)
     case WS_PING:
         /* A client that does not read its replies gets no answer. */
         if (!conn_full(w->x->conn))
-            send_frame(w, WS_PONG, payload);
+            server_send_frame(w, WS_PONG, payload);
         break;
     case WS_CLOSE:
         code = ws_close_code(payload);
-        send_close(w, code, STR(""));
+        server_send_close(w, code, STR(""));
         server_ws_report_close(w, code);
         break;
     case WS_TEXT:
@@ -92,7 +92,7 @@ void server_ws_feed(struct server_exchange *x, str bytes)
     if (w->codec.fault && x->state == ST_SOCKET) {
         int code = w->codec.fault;
 
-        send_close(w, code, STR(""));
+        server_send_close(w, code, STR(""));
         server_ws_report_close(w, code);
     }
 }
@@ -102,7 +102,7 @@ void server_ws_gone(struct server_exchange *x, int code)
     struct server_ws *w = x->ws;
 
     if (code != CLOSE_BROKEN && x->state == ST_SOCKET)
-        send_close(w, code, STR(""));
+        server_send_close(w, code, STR(""));
     server_ws_report_close(w, code);
 }
 
@@ -118,7 +118,7 @@ void server_ws_sweep(struct server_exchange *x, uint64_t now_ns)
         server_exchange_gone(x);
     } else if (silent_ms >= x->server->o.idle_ms / 2 && !w->pinged) {
         w->pinged = true;
-        send_frame(w, WS_PING, STR(""));
+        server_send_frame(w, WS_PING, STR(""));
     }
 }
 
@@ -197,7 +197,7 @@ struct server_ws *server_upgrade_with(struct server_exchange *x,
 
 void server_ws_send(struct server_ws *w, bool text, str data)
 {
-    send_frame(w, text ? WS_TEXT : WS_BINARY, data);
+    server_send_frame(w, text ? WS_TEXT : WS_BINARY, data);
 }
 
 void server_ws_send_frames(struct server_ws *w, str frames)
@@ -239,5 +239,5 @@ void server_ws_close(struct server_ws *w, int code, str reason)
 {
     w->over = true;
     if (w->x->state == ST_SOCKET)
-        send_close(w, code, reason);
+        server_send_close(w, code, reason);
 }

@@ -214,7 +214,7 @@ static bool calls_calls_python_word(struct calls *c, str text)
 }
 
 /* A list or dict as Python prints it; made aside first, since it may turn out to be plain text. */
-static bool python_container(struct calls *c, str text)
+static bool calls_python_container(struct calls *c, str text)
 {
     struct calls aside = {.raw = text, .arena = c->arena};
     struct err e;
@@ -236,7 +236,7 @@ static bool python_container(struct calls *c, str text)
 
 /* One newline before and one after a value are framing, and come in pairs: at the end of a value
  * that began beside its tag, a newline is part of it. */
-static str without_newlines(str text)
+static str calls_without_newlines(str text)
 {
     size_t lead = str_starts(text, STR("\r\n")) ? 2 : str_starts(text, STR("\n"));
 
@@ -262,9 +262,10 @@ void calls_value(struct calls *c, str text, unsigned flags)
         return;
     } else if (flags & CALLS_PYTHON && calls_calls_python_word(c, bare))
         return;
-    else if (flags & CALLS_PYTHON && (first == '{' || first == '[') && python_container(c, bare))
+    else if (flags & CALLS_PYTHON && (first == '{' || first == '[') &&
+             calls_python_container(c, bare))
         return;
-    json_out_str(&c->out, flags & CALLS_NEWLINES ? without_newlines(text) : text);
+    json_out_str(&c->out, flags & CALLS_NEWLINES ? calls_without_newlines(text) : text);
 }
 
 static calls_reader *const readers[SPLIT_CALLS_COUNT] = {

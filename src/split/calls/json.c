@@ -95,7 +95,7 @@ bool calls_arguments(struct calls *c, str *out)
 }
 
 /* Arguments may be an object, an object in a string, or not there at all. */
-static bool arguments_of(struct calls *c, const struct json_node *v, str *out)
+static bool calls_arguments_of(struct calls *c, const struct json_node *v, str *out)
 {
     str text;
 
@@ -130,7 +130,7 @@ calls_json_find_any(const struct json *doc, const struct json_node *v, const cha
     return found;
 }
 
-static void give_one_named(struct calls *c, const struct json_node *v)
+static void calls_give_one_named(struct calls *c, const struct json_node *v)
 {
     static const char *const names[] = {"name", "tool_name", "function", NULL};
     static const char *const values[] = {"arguments", "parameters", "args", "input", NULL};
@@ -141,13 +141,13 @@ static void give_one_named(struct calls *c, const struct json_node *v)
     if (json_is_object(function))
         v = function;
     if (json_text(&c->doc, calls_json_find_any(&c->doc, v, names), c->arena, &name) &&
-        arguments_of(c, calls_json_find_any(&c->doc, v, values), &arguments))
+        calls_arguments_of(c, calls_json_find_any(&c->doc, v, values), &arguments))
         calls_give(c, name, arguments);
     else
         calls_doubt(c);
 }
 
-static void each_call(struct calls *c, void (*give)(struct calls *, const struct json_node *))
+static void calls_each_call(struct calls *c, void (*give)(struct calls *, const struct json_node *))
 {
     const struct json_node *root = json_root(&c->doc);
 
@@ -161,38 +161,38 @@ static void each_call(struct calls *c, void (*give)(struct calls *, const struct
 
 void calls_give_named(struct calls *c)
 {
-    each_call(c, give_one_named);
+    calls_each_call(c, calls_give_one_named);
 }
 
 /* {"f": {...}}: the key is the name. A model that falls back on the common spelling is understood
  * too: there the value of "name" is no object. */
-static void give_one_keyed(struct calls *c, const struct json_node *v)
+static void calls_give_one_keyed(struct calls *c, const struct json_node *v)
 {
     const struct json_node *key = json_first(&c->doc, v);
 
     if (v->kind != JSON_OBJECT || !key || json_find(&c->doc, v, STR("arguments"))) {
-        give_one_named(c, v);
+        calls_give_one_named(c, v);
         return;
     }
     for (; key; key = json_next(&c->doc, v, key)) {
         str name, arguments;
 
         if (json_text(&c->doc, key, c->arena, &name) &&
-            arguments_of(c, json_value(key), &arguments))
+            calls_arguments_of(c, json_value(key), &arguments))
             calls_give(c, name, arguments);
         else
             calls_doubt(c);
     }
 }
 
-static void give_keyed(struct calls *c)
+static void calls_give_keyed(struct calls *c)
 {
-    each_call(c, give_one_keyed);
+    calls_each_call(c, calls_give_one_keyed);
 }
 
 /* After an invalid object it is unknown which text is inside a string, so the rest is skipped up to
  * the marker that ends it. */
-static void object_step(struct calls *c)
+static void calls_object_step(struct calls *c)
 {
     size_t n = c->objects_cut ? 0 : calls_json_size(calls_rest(c));
     size_t end = n > 0 ? c->at + n : calls_seek(c, &c->end, c->at);
@@ -211,7 +211,7 @@ static void object_step(struct calls *c)
 }
 
 /* A list that is cut or spoilt is stepped into, so that the calls in it which are whole count. */
-static void list_step(struct calls *c)
+static void calls_list_step(struct calls *c)
 {
     size_t n = c->lists_cut ? 0 : calls_json_size(calls_rest(c));
 
@@ -230,10 +230,10 @@ bool calls_json_step(struct calls *c)
 {
     switch (calls_peek(c)) {
     case '[':
-        list_step(c);
+        calls_list_step(c);
         return true;
     case '{':
-        object_step(c);
+        calls_object_step(c);
         return true;
     case ']':
         if (!c->lists_cut)
@@ -263,6 +263,6 @@ void calls_json(struct calls *c)
 
 void calls_apertus(struct calls *c)
 {
-    c->give_object = give_keyed;
+    c->give_object = calls_give_keyed;
     calls_json(c);
 }

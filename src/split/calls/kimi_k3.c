@@ -50,7 +50,7 @@ static bool element_text(struct k3 *k, struct calls_find *end, str *out)
     return true;
 }
 
-static void drop_call(struct k3 *k)
+static void calls_drop_call(struct k3 *k)
 {
     if (k->open)
         calls_doubt(k->c);
@@ -61,7 +61,7 @@ static void calls_kimi_k3_begin_call(struct k3 *k, str attrs)
 {
     str name;
 
-    drop_call(k);
+    calls_drop_call(k);
     k->open = true;
     k->made = false;
     k->arguments = STR("");
@@ -70,7 +70,7 @@ static void calls_kimi_k3_begin_call(struct k3 *k, str attrs)
     calls_make(k->c);
 }
 
-static void read_argument(struct k3 *k, str attrs)
+static void calls_read_argument(struct k3 *k, str attrs)
 {
     struct calls *c = k->c;
     str key, type = STR("string"), text;
@@ -122,21 +122,21 @@ static bool calls_kimi_k3_is_tag(str header, str name)
     return str_starts(header, name) && (header.n == name.n || calls_is_space(header.p[name.n]));
 }
 
-static void open_tag(struct k3 *k)
+static void calls_open_tag(struct k3 *k)
 {
     str header = tag_header(k);
 
     if (calls_kimi_k3_is_tag(header, STR("call")))
         calls_kimi_k3_begin_call(k, str_slice(header, 4, header.n));
     else if (calls_kimi_k3_is_tag(header, STR("argument")) && k->open)
-        read_argument(k, str_slice(header, 8, header.n));
+        calls_read_argument(k, str_slice(header, 8, header.n));
     else if (calls_kimi_k3_is_tag(header, STR("json")) && k->open)
         calls_kimi_k3_read_json(k);
     else if (!calls_kimi_k3_is_tag(header, STR("tools")))
         calls_doubt(k->c);
 }
 
-static void close_tag(struct k3 *k)
+static void calls_close_tag(struct k3 *k)
 {
     str header = tag_header(k);
 
@@ -146,7 +146,7 @@ static void close_tag(struct k3 *k)
              calls_kimi_k3_is_tag(header, STR("json")))
         calls_doubt(k->c);
     else
-        drop_call(k);
+        calls_drop_call(k);
 }
 
 void calls_kimi_k3(struct calls *c)
@@ -160,14 +160,14 @@ void calls_kimi_k3(struct calls *c)
 
     while (calls_space(c), !calls_done(c)) {
         if (calls_eat(c, tag_open)) {
-            open_tag(&k);
+            calls_open_tag(&k);
         } else if (calls_eat(c, tag_close)) {
-            close_tag(&k);
+            calls_close_tag(&k);
         } else if (!calls_eat_mark(c)) {
             calls_doubt(c);
             k.bad = true;
             c->at = calls_seek(c, &k.token, c->at + 1);
         }
     }
-    drop_call(&k);
+    calls_drop_call(&k);
 }

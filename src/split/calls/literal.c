@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "split/calls/internal.h"
 
-static int hex_digit(char ch)
+static int calls_hex_digit(char ch)
 {
     if (ch >= '0' && ch <= '9')
         return ch - '0';
@@ -21,7 +21,7 @@ static bool eat_hex(struct calls *c, unsigned count, uint32_t *out)
 
     assert(count <= 8);
     for (; count > 0; count--, c->at++) {
-        int digit = hex_digit(calls_peek(c));
+        int digit = calls_hex_digit(calls_peek(c));
 
         if (digit < 0 || v > UTF8_CODE_MAX)
             return false;
@@ -31,7 +31,7 @@ static bool eat_hex(struct calls *c, unsigned count, uint32_t *out)
     return true;
 }
 
-static bool add_code(struct calls *c, uint32_t code)
+static bool calls_add_code(struct calls *c, uint32_t code)
 {
     char bytes[UTF8_SIZE_MAX];
     size_t n = utf8_encode(code, bytes);
@@ -53,7 +53,7 @@ static bool eat_code(struct calls *c, unsigned digits)
             return false;
         code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     }
-    return add_code(c, code);
+    return calls_add_code(c, code);
 }
 
 static bool eat_octal(struct calls *c)
@@ -62,7 +62,7 @@ static bool eat_octal(struct calls *c)
 
     for (int i = 0; i < 3 && calls_peek(c) >= '0' && calls_peek(c) <= '7'; i++, c->at++)
         code = code * 8 + (uint32_t)(calls_peek(c) - '0');
-    return add_code(c, code);
+    return calls_add_code(c, code);
 }
 
 /* The cursor is after a backslash. One that escapes nothing is a literal backslash, as in
@@ -188,7 +188,7 @@ static bool calls_literal_python_word(struct calls *c, str token)
 }
 
 /* Between elements: a comma, or the end. False if neither is here. */
-static bool next_or_end(struct calls *c, char end, bool *more)
+static bool calls_next_or_end(struct calls *c, char end, bool *more)
 {
     calls_space(c);
     if (calls_peek(c) == ',') {
@@ -214,7 +214,7 @@ static bool python_list(struct calls *c, char end, unsigned depth)
     c->at += !more;
     json_out_array(&c->out);
     while (more)
-        if (!calls_python_value(c, depth + 1) || !next_or_end(c, end, &more))
+        if (!calls_python_value(c, depth + 1) || !calls_next_or_end(c, end, &more))
             return false;
     json_out_end(&c->out);
     return true;
@@ -236,7 +236,7 @@ static bool python_dict(struct calls *c, unsigned depth)
         json_out_key(&c->out, buf_str(&c->text));
         calls_space(c);
         if (!calls_eat(c, STR(":")) || !calls_python_value(c, depth + 1) ||
-            !next_or_end(c, '}', &more))
+            !calls_next_or_end(c, '}', &more))
             return false;
     }
     json_out_end(&c->out);
@@ -279,7 +279,7 @@ static bool python_arguments(struct calls *c)
         if (!calls_is_bare(key) || !calls_eat(c, STR("=")))
             return false;
         json_out_key(&c->out, key);
-        if (!calls_python_value(c, 1) || !next_or_end(c, ')', &more))
+        if (!calls_python_value(c, 1) || !calls_next_or_end(c, ')', &more))
             return false;
     }
     return true;
@@ -287,7 +287,7 @@ static bool python_arguments(struct calls *c)
 
 /* Skips from after an open parenthesis past its end, ignoring strings; to the end of the text
  * without one. */
-static void skip_parens(struct calls *c)
+static void calls_skip_parens(struct calls *c)
 {
     size_t depth = 1;
 
@@ -324,7 +324,7 @@ static void python_call(struct calls *c)
     }
     calls_doubt(c);
     c->at = from;
-    skip_parens(c);
+    calls_skip_parens(c);
 }
 
 /* A list of calls, which some models write as JSON. */
@@ -416,7 +416,8 @@ static bool gemma_members(struct gemma *g, unsigned depth)
             return false;
         json_out_key(&c->out, key);
         calls_space(c);
-        if (!calls_eat(c, STR(":")) || !gemma_value(g, depth + 1) || !next_or_end(c, '}', &more))
+        if (!calls_eat(c, STR(":")) || !gemma_value(g, depth + 1) ||
+            !calls_next_or_end(c, '}', &more))
             return false;
     }
     return true;
@@ -432,7 +433,7 @@ static bool gemma_list(struct gemma *g, unsigned depth)
     c->at += !more;
     json_out_array(&c->out);
     while (more)
-        if (!gemma_value(g, depth + 1) || !next_or_end(c, ']', &more))
+        if (!gemma_value(g, depth + 1) || !calls_next_or_end(c, ']', &more))
             return false;
     json_out_end(&c->out);
     return true;

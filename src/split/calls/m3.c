@@ -34,7 +34,7 @@ struct element {
 };
 
 /* Reads the tag after a token, and its text. The cursor moves to the next token. */
-static bool read_element(struct m3 *m, struct element *e)
+static bool calls_read_element(struct m3 *m, struct element *e)
 {
     struct calls *c = m->c;
     size_t from = c->at, to = calls_seek(c, &m->token, from), gt;
@@ -94,24 +94,24 @@ static bool calls_m3_is_list(const struct node *n)
     return n->first;
 }
 
-static void write_children(struct calls *c, const struct node *n, bool list);
+static void calls_write_children(struct calls *c, const struct node *n, bool list);
 
-static void write_node(struct calls *c, const struct node *n)
+static void calls_write_node(struct calls *c, const struct node *n)
 {
     if (!n->first) {
         calls_value(c, n->text, CALLS_NO_NULL);
     } else if (calls_m3_is_list(n)) {
         json_out_array(&c->out);
-        write_children(c, n, true);
+        calls_write_children(c, n, true);
         json_out_end(&c->out);
     } else {
         json_out_object(&c->out);
-        write_children(c, n, false);
+        calls_write_children(c, n, false);
         json_out_end(&c->out);
     }
 }
 
-static void write_children(struct calls *c, const struct node *n, bool list)
+static void calls_write_children(struct calls *c, const struct node *n, bool list)
 {
     bool again = false; /* in a list of neighbours */
 
@@ -122,7 +122,7 @@ static void write_children(struct calls *c, const struct node *n, bool list)
             json_out_key(&c->out, i->name);
         if (more && !again)
             json_out_array(&c->out);
-        write_node(c, i);
+        calls_write_node(c, i);
         if (again && !more)
             json_out_end(&c->out);
         again = more;
@@ -147,7 +147,7 @@ static void calls_m3_end_call(struct m3 *m)
 
     if (m->here && !m->bad && !m->here->parent && str_trim(m->here->text).n == 0) {
         calls_make(c);
-        write_children(c, m->here, false);
+        calls_write_children(c, m->here, false);
         calls_finish_object(c, m->here->name);
     } else {
         calls_doubt(c);
@@ -156,7 +156,7 @@ static void calls_m3_end_call(struct m3 *m)
 }
 
 /* Text beside elements belongs to nothing. */
-static void open_element(struct m3 *m, const struct element *e)
+static void calls_open_element(struct m3 *m, const struct element *e)
 {
     if (!m->here || m->bad || m->depth >= CALLS_DEPTH_MAX || str_trim(m->here->text).n > 0)
         m->bad = true;
@@ -164,7 +164,7 @@ static void open_element(struct m3 *m, const struct element *e)
         calls_m3_push(m, element_name(e->inside), e->text);
 }
 
-static void close_element(struct m3 *m, const struct element *e)
+static void calls_close_element(struct m3 *m, const struct element *e)
 {
     struct node *n = m->here;
 
@@ -184,7 +184,7 @@ static void calls_m3_read_one(struct m3 *m)
     struct element e;
     bool framing;
 
-    if (!read_element(m, &e)) {
+    if (!calls_read_element(m, &e)) {
         calls_doubt(c);
         m->bad = true;
         return;
@@ -203,9 +203,9 @@ static void calls_m3_read_one(struct m3 *m)
     else if (!m->here)
         calls_doubt(c);
     else if (e.close)
-        close_element(m, &e);
+        calls_close_element(m, &e);
     else
-        open_element(m, &e);
+        calls_open_element(m, &e);
     if (!m->here && (e.close || framing) && str_trim(e.text).n > 0)
         calls_doubt(c);
 }

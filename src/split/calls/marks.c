@@ -16,7 +16,7 @@ struct marks {
 
 /* Moves to the next begin, or to the end, and then returns false. The text between is framing, or
  * unknown. */
-static bool to_begin(struct calls *c, struct calls_find *begin)
+static bool calls_to_begin(struct calls *c, struct calls_find *begin)
 {
     size_t at = calls_seek(c, begin, c->at);
 
@@ -25,13 +25,13 @@ static bool to_begin(struct calls *c, struct calls_find *begin)
     return calls_eat(c, begin->needle);
 }
 
-static void read_marked(struct calls *c, const struct marks *m)
+static void calls_read_marked(struct calls *c, const struct marks *m)
 {
     struct calls_find begin = {.needle = m->begin}, sep = {.needle = m->sep};
 
     assert(m->sep.n > 0 && m->end.n > 0);
     c->end.needle = m->end;
-    while (to_begin(c, &begin)) {
+    while (calls_to_begin(c, &begin)) {
         size_t from = c->at, at = calls_seek(c, &sep, from);
         str name, arguments;
 
@@ -54,7 +54,7 @@ static void read_marked(struct calls *c, const struct marks *m)
 }
 
 /* NAME, sep, {...}; or "function", sep, NAME, and the JSON in a fence. */
-static str deepseek_name(struct calls *c, str header)
+static str calls_deepseek_name(struct calls *c, str header)
 {
     size_t from;
 
@@ -80,23 +80,23 @@ void calls_marked_deepseek(struct calls *c)
             {"<｜tool▁call▁begin｜>", sizeof "<｜tool▁call▁begin｜>" - 1},
             {"<｜tool▁sep｜>", sizeof "<｜tool▁sep｜>" - 1},
             {"<｜tool▁call▁end｜>", sizeof "<｜tool▁call▁end｜>" - 1},
-            deepseek_name,
+            calls_deepseek_name,
         },
         {
             {"<｜tool_call_begin｜>", sizeof "<｜tool_call_begin｜>" - 1},
             {"<｜tool_sep｜>", sizeof "<｜tool_sep｜>" - 1},
             {"<｜tool_call_end｜>", sizeof "<｜tool_call_end｜>" - 1},
-            deepseek_name,
+            calls_deepseek_name,
         },
     };
     size_t i = str_find(c->raw, spellings[1].begin) != STR_NONE &&
                str_find(c->raw, spellings[0].begin) == STR_NONE;
 
-    read_marked(c, &spellings[i]);
+    calls_read_marked(c, &spellings[i]);
 }
 
 /* functions.NAME:INDEX; a model may omit the prefix or the index. */
-static str kimi_name(struct calls *c, str header)
+static str calls_kimi_name(struct calls *c, str header)
 {
     size_t n = header.n;
 
@@ -110,17 +110,17 @@ static str kimi_name(struct calls *c, str header)
 
 void calls_marked_kimi(struct calls *c)
 {
-    read_marked(c,
-                &(struct marks){
-                    STR("<|tool_call_begin|>"),
-                    STR("<|tool_call_argument_begin|>"),
-                    STR("<|tool_call_end|>"),
-                    kimi_name,
-                });
+    calls_read_marked(c,
+                      &(struct marks){
+                          STR("<|tool_call_begin|>"),
+                          STR("<|tool_call_argument_begin|>"),
+                          STR("<|tool_call_end|>"),
+                          calls_kimi_name,
+                      });
 }
 
 /* ID, a marker, NAME. */
-static str solar_name(struct calls *c, str header)
+static str calls_solar_name(struct calls *c, str header)
 {
     const str mark = STR("<|tool_call:name|>");
     size_t at = str_find(header, mark);
@@ -134,17 +134,17 @@ void calls_marked_solar(struct calls *c)
     calls_space(c);
     if (calls_eat(c, STR("<|begin|>")))
         calls_eat(c, STR("assistant"));
-    read_marked(c,
-                &(struct marks){
-                    STR("<|tool_call:begin|>"),
-                    STR("<|tool_call:args|>"),
-                    STR("<|tool_call:end|>"),
-                    solar_name,
-                });
+    calls_read_marked(c,
+                      &(struct marks){
+                          STR("<|tool_call:begin|>"),
+                          STR("<|tool_call:args|>"),
+                          STR("<|tool_call:end|>"),
+                          calls_solar_name,
+                      });
 }
 
 /* NAME[ARGS]{...} or NAME[CALL_ID]id[ARGS]{...} or NAME{...}; the cursor is at the name. */
-static bool mistral_call(struct calls *c, struct calls_find *args)
+static bool calls_mistral_call(struct calls *c, struct calls_find *args)
 {
     size_t from = c->at;
     str name, arguments;
@@ -176,7 +176,7 @@ void calls_mistral(struct calls *c)
 
         if (calls_eat(c, c->end.needle) || calls_eat_mark(c) || calls_json_step(c))
             continue;
-        if (!mistral_call(c, &args)) {
+        if (!calls_mistral_call(c, &args)) {
             calls_doubt(c);
             c->at = calls_seek(c, &c->end, c->at);
         }

@@ -110,7 +110,7 @@ static str calls_tags_lower(str s, char out[FRAME_SIZE_MAX])
 }
 
 /* Whether a name is `want` but for a prefix: "", "atem:", "｜DSML｜". */
-static bool name_is(str name, str want, str *prefix)
+static bool calls_name_is(str name, str want, str *prefix)
 {
     if (!str_ends(name, want))
         return false;
@@ -120,13 +120,13 @@ static bool name_is(str name, str want, str *prefix)
 }
 
 /* Whether a name is `want`, or `want` with a suffix of Hy3: "arg_key", "arg_key:x". */
-static bool name_begins(str name, str want)
+static bool calls_name_begins(str name, str want)
 {
     return str_starts(name, want) && (name.n == want.n || name.p[want.n] == ':');
 }
 
 /* Tags that only frame calls: tool_call, tool_calls, TOOLCALL, seed:tool_call, tool_calls:x. */
-static bool is_outer(const struct tag *t)
+static bool calls_is_outer(const struct tag *t)
 {
     static const char *const names[] = {
         "tool_call",
@@ -140,7 +140,8 @@ static bool is_outer(const struct tag *t)
     str name = calls_tags_lower(t->name, bytes), prefix;
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (name_begins(name, str_c(names[i])) || name_is(name, str_c(names[i]), &prefix))
+        if (calls_name_begins(name, str_c(names[i])) ||
+            calls_name_is(name, str_c(names[i]), &prefix))
             return true;
     return false;
 }
@@ -186,7 +187,7 @@ static bool calls_tags_is_call(struct tags *g, struct tag *t, str *name)
     if (!calls_tags_named(t, name))
         return false;
     for (size_t i = 0; i < COUNT_OF(calls); i++)
-        if (name_is(t->name, str_c(calls[i]), &prefix)) {
+        if (calls_name_is(t->name, str_c(calls[i]), &prefix)) {
             if (!g->s.known)
                 calls_tags_learn(g, t, str_slice(t->name, prefix.n, t->name.n), prefix);
             return str_eq(g->s.prefix, prefix);
@@ -194,23 +195,23 @@ static bool calls_tags_is_call(struct tags *g, struct tag *t, str *name)
     return false;
 }
 
-static bool is_call_close(const struct tags *g, const struct tag *t)
+static bool calls_is_call_close(const struct tags *g, const struct tag *t)
 {
     str prefix;
 
     return t->close &&
-           (name_is(t->name, STR("invoke"), &prefix) ||
-            name_is(t->name, STR("function"), &prefix)) &&
+           (calls_name_is(t->name, STR("invoke"), &prefix) ||
+            calls_name_is(t->name, STR("function"), &prefix)) &&
            str_eq(prefix, g->s.prefix);
 }
 
-static bool is_param(const struct tags *g, const struct tag *t)
+static bool calls_is_param(const struct tags *g, const struct tag *t)
 {
     str prefix;
 
-    return (name_is(t->name, STR("parameter"), &prefix) ||
-            name_is(t->name, STR("param"), &prefix) ||
-            name_is(t->name, STR("paramname"), &prefix)) &&
+    return (calls_name_is(t->name, STR("parameter"), &prefix) ||
+            calls_name_is(t->name, STR("param"), &prefix) ||
+            calls_name_is(t->name, STR("paramname"), &prefix)) &&
            str_eq(prefix, g->s.prefix);
 }
 
@@ -220,8 +221,8 @@ static bool tag_from(const struct tags *g, size_t at, struct tag *t)
 }
 
 /* The next place of the finder's needle where it fits, before `max`; else `max`. */
-static size_t seek_fit(struct tags *g, struct calls_find *f, size_t from, size_t max,
-                       bool (*fits)(struct tags *, size_t at))
+static size_t calls_seek_fit(struct tags *g, struct calls_find *f, size_t from, size_t max,
+                             bool (*fits)(struct tags *, size_t at))
 {
     size_t at = calls_seek(g->c, f, from);
 
@@ -236,7 +237,7 @@ static bool fits_param_close(struct tags *g, size_t at)
 {
     struct tag t;
 
-    return tag_from(g, at, &t) && is_param(g, &t);
+    return tag_from(g, at, &t) && calls_is_param(g, &t);
 }
 
 /* A parameter that begins a line ends one that was not closed. */
@@ -246,7 +247,7 @@ static bool fits_param_open(struct tags *g, size_t at)
     str name;
 
     assert(at > 0); /* after the tag that opens the call */
-    return g->c->raw.p[at - 1] == '\n' && tag_from(g, at, &t) && is_param(g, &t) &&
+    return g->c->raw.p[at - 1] == '\n' && tag_from(g, at, &t) && calls_is_param(g, &t) &&
            calls_tags_named(&t, &name);
 }
 
@@ -258,16 +259,16 @@ static bool fits_call_close(struct tags *g, size_t at)
     struct tag t;
     str name;
 
-    if (!tag_from(g, at, &t) || !is_call_close(g, &t))
+    if (!tag_from(g, at, &t) || !calls_is_call_close(g, &t))
         return false;
     next = at + t.size;
     while (next < raw.n && next - at < TAG_SIZE_MAX && calls_is_space(raw.p[next]))
         next++;
-    return tag_from(g, next, &t) && (is_outer(&t) || calls_tags_is_call(g, &t, &name));
+    return tag_from(g, next, &t) && (calls_is_outer(&t) || calls_tags_is_call(g, &t, &name));
 }
 
 /* A value in CDATA is a string, and what closes it is only that. */
-static bool read_cdata(struct tags *g, str key)
+static bool calls_read_cdata(struct tags *g, str key)
 {
     struct calls *c = g->c;
     size_t from = c->at, at = calls_seek(c, &g->s.cdata_end, from);
@@ -279,7 +280,7 @@ static bool read_cdata(struct tags *g, str key)
     json_out_key(&c->out, key);
     json_out_str(&c->out, str_slice(c->raw, from, at));
     calls_space(c);
-    if (!tag_here(c, &t) || !t.close || !is_param(g, &t))
+    if (!tag_here(c, &t) || !t.close || !calls_is_param(g, &t))
         return false;
     c->at += t.size;
     return true;
@@ -312,17 +313,17 @@ static bool calls_tags_write_value(struct tags *g, const struct tag *open, str t
 }
 
 /* The cursor is after the tag that opens the parameter; false if the parameter is cut. */
-static bool read_param(struct tags *g, const struct tag *open, str key)
+static bool calls_read_param(struct tags *g, const struct tag *open, str key)
 {
     struct calls *c = g->c;
     size_t from = c->at, end;
     struct tag t;
 
     if (g->s.entities && calls_eat(c, CDATA))
-        return read_cdata(g, key);
-    end = seek_fit(g, &g->s.param_close, from, c->raw.n, fits_param_close);
-    end = seek_fit(g, &g->s.param_open, from, end, fits_param_open);
-    end = seek_fit(g, &g->s.call_close, from, end, fits_call_close);
+        return calls_read_cdata(g, key);
+    end = calls_seek_fit(g, &g->s.param_close, from, c->raw.n, fits_param_close);
+    end = calls_seek_fit(g, &g->s.param_open, from, end, fits_param_open);
+    end = calls_seek_fit(g, &g->s.call_close, from, end, fits_call_close);
     assert(from <= end);
     c->at = end;
     if (end == c->raw.n)
@@ -330,21 +331,21 @@ static bool read_param(struct tags *g, const struct tag *open, str key)
     json_out_key(&c->out, key);
     if (!calls_tags_write_value(g, open, str_slice(c->raw, from, end)))
         return false;
-    if (tag_here(c, &t) && t.close && is_param(g, &t))
+    if (tag_here(c, &t) && t.close && calls_is_param(g, &t))
         c->at += t.size;
     return true;
 }
 
 /* Whether the tag after a body without a close tag can only be a new call or a frame. */
-static bool ends_call(struct tags *g, struct tag *t)
+static bool calls_ends_call(struct tags *g, struct tag *t)
 {
     str name;
 
-    return is_outer(t) || calls_tags_is_call(g, t, &name);
+    return calls_is_outer(t) || calls_tags_is_call(g, t, &name);
 }
 
 /* Arguments as one JSON object instead of parameters. */
-static void read_json_body(struct tags *g, str name)
+static void calls_read_json_body(struct tags *g, str name)
 {
     struct calls *c = g->c;
     str arguments;
@@ -354,11 +355,11 @@ static void read_json_body(struct tags *g, str name)
     if (!calls_arguments(c, &arguments))
         return;
     calls_space(c);
-    if (!tag_here(c, &t) || !(is_call_close(g, &t) || ends_call(g, &t))) {
+    if (!tag_here(c, &t) || !(calls_is_call_close(g, &t) || calls_ends_call(g, &t))) {
         calls_doubt(c);
         return;
     }
-    c->at += is_call_close(g, &t) ? t.size : 0;
+    c->at += calls_is_call_close(g, &t) ? t.size : 0;
     calls_give(c, name, arguments);
 }
 
@@ -373,17 +374,17 @@ static void calls_tags_read_call(struct tags *g, const struct tag *open, str nam
     calls_make(c);
     calls_space(c);
     if (!closed && calls_peek(c) == '{') {
-        read_json_body(g, name);
+        calls_read_json_body(g, name);
         return;
     }
     while (good && !closed && (calls_space(c), tag_here(c, &t))) {
-        if (is_param(g, &t) && calls_tags_named(&t, &key)) {
+        if (calls_is_param(g, &t) && calls_tags_named(&t, &key)) {
             c->at += t.size;
-            good = read_param(g, &t, g->s.entities ? calls_unescape(c, key) : key);
-        } else if (is_call_close(g, &t)) {
+            good = calls_read_param(g, &t, g->s.entities ? calls_unescape(c, key) : key);
+        } else if (calls_is_call_close(g, &t)) {
             c->at += t.size;
             closed = true;
-        } else if (ends_call(g, &t)) {
+        } else if (calls_ends_call(g, &t)) {
             closed = true;
         } else if (str_eq(t.name, STR("arguments"))) {
             c->at += t.size;
@@ -403,34 +404,34 @@ static bool fits_key_end(struct tags *g, size_t at)
 {
     struct tag t;
 
-    return tag_from(g, at, &t) && name_begins(t.name, STR("arg_key"));
+    return tag_from(g, at, &t) && calls_name_begins(t.name, STR("arg_key"));
 }
 
 static bool fits_value_end(struct tags *g, size_t at)
 {
     struct tag t;
 
-    return tag_from(g, at, &t) && name_begins(t.name, STR("arg_value"));
+    return tag_from(g, at, &t) && calls_name_begins(t.name, STR("arg_value"));
 }
 
 static bool fits_outer_end(struct tags *g, size_t at)
 {
     struct tag t;
 
-    return tag_from(g, at, &t) && is_outer(&t);
+    return tag_from(g, at, &t) && calls_is_outer(&t);
 }
 
 /* <arg_key>k</arg_key> */
-static bool read_arg_key(struct tags *g, str *out)
+static bool calls_read_arg_key(struct tags *g, str *out)
 {
     struct calls *c = g->c;
     size_t from, at;
     struct tag t;
 
-    if (!tag_here(c, &t) || t.close || !name_begins(t.name, STR("arg_key")))
+    if (!tag_here(c, &t) || t.close || !calls_name_begins(t.name, STR("arg_key")))
         return false;
     from = c->at + t.size;
-    at = seek_fit(g, &g->key_end, from, c->raw.n, fits_key_end);
+    at = calls_seek_fit(g, &g->key_end, from, c->raw.n, fits_key_end);
     *out = str_trim(str_slice(c->raw, from, at));
     if (at == c->raw.n || at > calls_seek(c, &g->outer_end, from))
         return false;
@@ -439,18 +440,18 @@ static bool read_arg_key(struct tags *g, str *out)
 }
 
 /* <arg_value>v</arg_value>; the end of the call ends a value too. */
-static bool read_arg_value(struct tags *g, str *out)
+static bool calls_read_arg_value(struct tags *g, str *out)
 {
     struct calls *c = g->c;
     size_t from, at, outer;
     struct tag t;
 
     calls_space(c);
-    if (!tag_here(c, &t) || t.close || !name_begins(t.name, STR("arg_value")))
+    if (!tag_here(c, &t) || t.close || !calls_name_begins(t.name, STR("arg_value")))
         return false;
     from = c->at + t.size;
-    outer = seek_fit(g, &g->outer_end, from, c->raw.n, fits_outer_end);
-    at = seek_fit(g, &g->value_end, from, outer, fits_value_end);
+    outer = calls_seek_fit(g, &g->outer_end, from, c->raw.n, fits_outer_end);
+    at = calls_seek_fit(g, &g->value_end, from, outer, fits_value_end);
     *out = str_slice(c->raw, from, at);
     c->at = at;
     if (at < outer && tag_here(c, &t))
@@ -458,19 +459,19 @@ static bool read_arg_value(struct tags *g, str *out)
     return at < c->raw.n;
 }
 
-static bool read_args(struct tags *g)
+static bool calls_read_args(struct tags *g)
 {
     struct calls *c = g->c;
     str key, value;
     struct tag t;
 
-    while (calls_space(c), tag_here(c, &t) && !is_outer(&t)) {
-        if (!read_arg_key(g, &key) || !read_arg_value(g, &value))
+    while (calls_space(c), tag_here(c, &t) && !calls_is_outer(&t)) {
+        if (!calls_read_arg_key(g, &key) || !calls_read_arg_value(g, &value))
             return false;
         json_out_key(&c->out, key);
         calls_value(c, value, 0);
     }
-    return tag_here(c, &t) && is_outer(&t);
+    return tag_here(c, &t) && calls_is_outer(&t);
 }
 
 /* GLM and Hy3: the cursor is at the name. */
@@ -485,15 +486,15 @@ static void calls_tags_read_bare(struct tags *g)
         c->at++;
     name = str_trim(str_slice(c->raw, from, c->at));
     calls_space(c);
-    if (tag_here(c, &t) && name_begins(t.name, STR("tool_sep")))
+    if (tag_here(c, &t) && calls_name_begins(t.name, STR("tool_sep")))
         c->at += t.size;
     calls_make(c);
     if (calls_is_bare(name) && calls_peek(c) == '{') {
-        if (calls_arguments(c, &arguments) && read_args(g)) {
+        if (calls_arguments(c, &arguments) && calls_read_args(g)) {
             calls_give(c, name, arguments);
             return;
         }
-    } else if (calls_is_bare(name) && read_args(g)) {
+    } else if (calls_is_bare(name) && calls_read_args(g)) {
         calls_finish_object(c, name);
         return;
     }
@@ -503,14 +504,14 @@ static void calls_tags_read_bare(struct tags *g)
 }
 
 /* In a block that is spoilt only the tag that opens the next one counts. */
-static void read_tag(struct tags *g, struct tag *t)
+static void calls_read_tag(struct tags *g, struct tag *t)
 {
     struct calls *c = g->c;
     str name;
 
     assert(t->size <= c->raw.n - c->at && t->inside.n > 0);
     c->at += t->size;
-    if (is_outer(t)) {
+    if (calls_is_outer(t)) {
         g->inside = g->fresh = !t->close;
         c->spoilt = c->spoilt && t->close;
     } else if (!c->spoilt && calls_tags_is_call(g, t, &name)) {
@@ -559,7 +560,7 @@ void calls_tags(struct calls *c)
         size_t was = c->at;
 
         if (tag_here(c, &t))
-            read_tag(&g, &t);
+            calls_read_tag(&g, &t);
         else
             calls_tags_read_text(&g);
         assert(c->at > was); /* each step reads something */

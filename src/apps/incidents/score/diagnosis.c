@@ -116,8 +116,8 @@ static bool point_name_stated(const struct claims *c, const struct claim *in,
     return false;
 }
 
-static bool point_in(const struct claims *c, const struct claim *in, const struct point *p,
-                     enum point_match match)
+static bool diagnosis_point_in(const struct claims *c, const struct claim *in,
+                               const struct point *p, enum point_match match)
 {
     assert(in->first + in->n <= c->words.n);
     for (size_t i = 0; i < p->n; i++)
@@ -139,7 +139,7 @@ static struct points points_read(const struct claims *c, const struct score_text
         p->stated = arena_zero(a, c->n + 1, sizeof *p->stated);
         for (size_t i = 0; i < c->n; i++)
             p->stated[i] = claim_counts(&c->at[i], names) &&
-                           point_in(c, &c->at[i], p, names ? POINT_NAME : POINT_STATED);
+                           diagnosis_point_in(c, &c->at[i], p, names ? POINT_NAME : POINT_STATED);
     }
     return out;
 }
@@ -234,9 +234,9 @@ static bool cause_denied(const struct claims *c, const struct points *cause,
         for (size_t k = 0; k < object->n; k++)
             named = named || object->at[k].stated[i];
         for (size_t k = 0; k < cause->n && named && all; k++) {
-            all = point_in(c, &c->at[i], &cause->at[k], POINT_ANY);
+            all = diagnosis_point_in(c, &c->at[i], &cause->at[k], POINT_ANY);
             denied = denied || !cause->at[k].stated[i];
-            named = !point_in(c, &c->at[i], &cause->at[k], POINT_DENIED);
+            named = !diagnosis_point_in(c, &c->at[i], &cause->at[k], POINT_DENIED);
         }
         if (named && all && denied && claim_counts(&c->at[i], false))
             return true;
@@ -246,7 +246,8 @@ static bool cause_denied(const struct claims *c, const struct points *cause,
 
 /* ---- the verdict ---- */
 
-static size_t list_missing(const struct claims *c, const struct points *points, struct buf *out)
+static size_t diagnosis_list_missing(const struct claims *c, const struct points *points,
+                                     struct buf *out)
 {
     size_t missing = 0;
 
@@ -272,7 +273,7 @@ static bool wrong_stated(const struct claims *c, const struct points *wrong, str
     return false;
 }
 
-static bool anything_stated(const struct claims *c)
+static bool diagnosis_anything_stated(const struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++)
         if (claim_counts(&c->at[i], false) && c->at[i].n)
@@ -289,13 +290,13 @@ static enum score_verdict diagnosis_decide(const struct claims *c, const struct 
     bool root = false, caused = cause_stated(c, &cause, &root);
     size_t objects;
 
-    *count = list_missing(c, &cause, missing);
-    objects = list_missing(c, &object, missing);
+    *count = diagnosis_list_missing(c, &cause, missing);
+    objects = diagnosis_list_missing(c, &object, missing);
     *count += objects;
     assert(*count <= cause.n + object.n);
     if (c->refused && !(cause.n && caused && root))
         return SCORE_VERDICT_REFUSED;
-    if (!anything_stated(c))
+    if (!diagnosis_anything_stated(c))
         return SCORE_VERDICT_SILENT;
     if (wrong_stated(c, &wrong, missing))
         return SCORE_VERDICT_WRONG;

@@ -382,7 +382,7 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
 /* ---- rows of tables ---- */
 
 /* The two cells of a row; false if it has more or less. */
-static bool row_cells(const struct phrase *row, struct phrase out[2])
+static bool rule_row_cells(const struct phrase *row, struct phrase out[2])
 {
     size_t bars = 0, at = 0;
 
@@ -397,7 +397,7 @@ static bool row_cells(const struct phrase *row, struct phrase out[2])
     return true;
 }
 
-static struct reader row_reader(const struct phrase *p, struct arena *a)
+static struct reader rule_row_reader(const struct phrase *p, struct arena *a)
 {
     return (struct reader){.w = p->w, .to = p->n, .arena = a};
 }
@@ -412,10 +412,10 @@ bool rule_read_row(const struct phrase *head, const struct phrase *row, struct a
 
     *out = (struct rule){.kind = RULE_ROW, .main = {.kind = TEST_LIMIT}};
     out->when = (struct test){.kind = TEST_IS, .row = true};
-    if (!row_cells(head, heads) || !row_cells(row, cells))
+    if (!rule_row_cells(head, heads) || !rule_row_cells(row, cells))
         return false;
     for (size_t i = 0; i < 4; i++)
-        r[i] = row_reader(i < 2 ? &heads[i] : &cells[i - 2], a);
+        r[i] = rule_row_reader(i < 2 ? &heads[i] : &cells[i - 2], a);
     if (!reader_noun(&r[0], &out->when.noun) || !reader_noun(&r[1], &t->noun) ||
         !reader_value(&r[2], &out->when) || !reader_limit(&r[3], &t->limit) || t->limit.relative)
         return false;

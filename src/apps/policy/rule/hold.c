@@ -89,7 +89,7 @@ bool phrase_is_plain(const struct word *w, size_t n)
 
 /* The number of words of a text without its marks; 0 if it is not plain. Characters that begin with
  * E2 are dots, daggers and signs such as "not equal". */
-static size_t value_words(str text, struct arena *a, struct word **out)
+static size_t rule_value_words(str text, struct arena *a, struct word **out)
 {
     size_t n = words_of(text, a, out), kept = 0;
 
@@ -103,7 +103,7 @@ static size_t value_words(str text, struct arena *a, struct word **out)
 }
 
 /* M54.50 and M545 are not M54.5, but may mean it. */
-static enum truth value_code_is(const struct word *v, const struct word *code)
+static enum truth rule_value_code_is(const struct word *v, const struct word *code)
 {
     if (strcmp(v->lower, code->lower) == 0)
         return TRUTH_YES;
@@ -119,7 +119,7 @@ static enum truth value_code_is(const struct word *v, const struct word *code)
 
 /* Whether a value is a phrase. A phrase that begins with a code is that code and its description.
  * Rows of a table without a word of the value are for other values, and decide nothing. */
-static enum truth value_is(const struct word *v, size_t n, const struct phrase *p, bool row)
+static enum truth rule_value_is(const struct word *v, size_t n, const struct phrase *p, bool row)
 {
     bool shared = false;
     size_t k = 0, words = 0;
@@ -127,7 +127,7 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     assert(n > 0 && p->n > 0);
     if (n == 1 && strpbrk(v->lower, DIGITS) && strpbrk(p->w[0].lower, DIGITS))
         return p->n > 1 && p->w[0].kind == WORD_NUMBER ? TRUTH_UNKNOWN /* "5 digits" */
-                                                       : value_code_is(v, &p->w[0]);
+                                                       : rule_value_code_is(v, &p->w[0]);
     for (size_t i = 0; i < p->n; i++) {
         const struct word *w = &p->w[i];
 
@@ -155,13 +155,13 @@ static enum truth hold_is(const struct test *t, const struct fact *f)
     size_t n;
 
     arena_init(&scratch, WORDS_ARENA_MAX);
-    n = value_words(v->kind == POLICY_TEXT     ? v->text
-                    : v->kind == POLICY_NUMBER ? f->field->raw
-                                               : STR(""),
-                    &scratch,
-                    &w);
+    n = rule_value_words(v->kind == POLICY_TEXT     ? v->text
+                         : v->kind == POLICY_NUMBER ? f->field->raw
+                                                    : STR(""),
+                         &scratch,
+                         &w);
     for (size_t i = 0; n > 0 && i < t->value_n; i++)
-        out = truth_either(out, value_is(w, n, &t->values[i], t->row));
+        out = truth_either(out, rule_value_is(w, n, &t->values[i], t->row));
     arena_release(&scratch);
     return n > 0 ? out : TRUTH_UNKNOWN;
 }
