@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-#define GUESSES_MAX 20
-#define GUESSES_EVERY_NS ((uint64_t)3000000000)
+#define GUESSES_MAX 100
+#define GUESSES_EVERY_NS ((uint64_t)1000000000)
 #define GUESSES_PLACES 1024 /* addresses that are remembered */
 
 struct guesses;

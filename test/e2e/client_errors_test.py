@@ -457,16 +457,16 @@ class WrongKeys(Case):
         with Gateway(BINARY, {**self.config(), "keys": [
                 {"name": "right", "sha256": digest("sk-right"), "role": "operator"}]}) as g:
             def refused(path, body=None, headers={"x-api-key": "sk-x"}):
-                for i in range(100):  # one more is judged each 3 s
+                for i in range(400):  # one more is judged each second
                     r = request(path, body, headers, at=g)
                     if r.status == 429:
                         return i, r
                     self.assertEqual(r.status, 401)
 
             i, r = refused("/v1/models")
-            self.assertGreaterEqual(i, 20)
+            self.assertGreaterEqual(i, 100)
             self.assertEqual(json.loads(r.body)["error"]["code"], "too_many_wrong_keys")
-            self.assertIn(r.headers["retry-after"], ("1", "2", "3"))
+            self.assertIn(r.headers["retry-after"], ("1", "2"))
             self.assertEqual(request("/v1/models", headers=key, at=g).status, 200)
             self.assertEqual(request("/v1/models", headers={}, at=g).status, 401)
             refused("/api/v1/login", {"key": "sk-x"}, {})
