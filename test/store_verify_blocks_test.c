@@ -297,9 +297,9 @@ static const struct {
      "the log does not know"},
     {"UPDATE call_tools SET tool = 'other' WHERE call_n = 1", NULL, "tool-0 1"},
     {"INSERT INTO call_tools VALUES ('other', 1)", NULL, "no call called"},
-    {"UPDATE store_counters SET call_n = 79", NULL, "store_counters is behind"},
-    {"UPDATE store_counters SET block = 1", NULL, "store_counters is behind"},
-    {"DELETE FROM store_counters", NULL, "store_counters is behind"},
+    {"UPDATE store_counters SET call_n = 79", NULL, "store_counters is lower"},
+    {"UPDATE store_counters SET block = 1", NULL, "store_counters is lower"},
+    {"DELETE FROM store_counters", NULL, "store_counters is lower"},
     {"UPDATE store_counters SET tree_from = 40", NULL, "not as it was stored"},
 };
 

@@ -164,7 +164,7 @@ static bool audit_verify_count_rows(struct verify *v, struct err *e)
          " coalesce(max(block), 0) FROM call_blocks) AND moved_to <= block AND moved >= (SELECT"
          " coalesce(max(block), 0) FROM call_blocks WHERE block <= moved_to)",
          1,
-         "store_counters gives numbers that calls or blocks already have"},
+         "store_counters is lower than the numbers of calls or blocks, or empty"},
     };
     struct db_value last_n = db_int(v->last_n);
 
