@@ -110,16 +110,6 @@ static const struct {
     {P "threads: -1\n", "c.yaml:2: threads: must be 0 to 256"},
     {P "threads: 999999999999999999999\n", "c.yaml:2: threads: must be 0 to 256"},
     {P "store: 12\n", "c.yaml:2: store: expected string, got number: put it in quotes"},
-    /* base URLs that name a route */
-    {"providers: {a: {kind: openai, base_url: 'https://api.openai.com/v1/chat/completions'}}\n",
-     "c.yaml:1: providers.a.base_url: ends with \"/chat/completions\", which the gateway adds "
-     "itself: write https://api.openai.com/v1"},
-    {"providers: {a: {kind: anthropic, base_url: 'https://messages.org/v1/messages/'}}\n",
-     "c.yaml:1: providers.a.base_url: ends with \"/messages\", which the gateway adds itself: "
-     "write https://messages.org/v1"},
-    {"providers: {a: {kind: gemini, base_url: 'http://h/v1beta/models/m:generateContent'}}\n",
-     "c.yaml:1: providers.a.base_url: ends with \"/models/m:generateContent\", which the gateway "
-     "adds itself: write http://h/v1beta"},
     {"providers: {azure-inference: {}}\n",
      "c.yaml:1: providers.azure-inference: \"base_url\" is missing: write the URL that the "},
     /* values */
@@ -347,6 +337,36 @@ TEST(a_key_file_that_is_too_large_is_a_warning)
     (void)unlink(path);
 }
 
+TEST(a_base_url_with_a_route_is_a_warning)
+{
+    static const struct {
+        const char *kind, *url, *write; /* write: the URL of the advice; NULL: no warning */
+    } cases[] = {
+        {"openai", "http://localhost/v1/chat/completions", "twice, write http://localhost/v1"},
+        {"anthropic", "http://localhost/v1/messages/", "twice, write http://localhost/v1"},
+        {"gemini", "http://localhost/v1/models/m:generateContent", "write http://localhost/v1"},
+        {"gemini", "http://localhost/mygenerateContent", NULL},
+        {"openai", "http://localhost/messages/v1", NULL},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char yaml[200];
+        struct config *c;
+        struct err e;
+
+        (void)snprintf(yaml,
+                       sizeof yaml,
+                       "providers: {a: {kind: %s, base_url: '%s'}}\n",
+                       cases[i].kind,
+                       cases[i].url);
+        CHECK_F(config_parse(str_c(yaml), "c.yaml", &c, &e), "%s", e.text);
+        CHECK_F(c->warning_count == (cases[i].write != NULL), "%s", yaml);
+        CHECK_F(!cases[i].write || str_ends(c->warnings[0], str_c(cases[i].write)), "%s", yaml);
+        config_release(c);
+    }
+}
+
 TEST_MAIN(T(a_key_file_that_is_too_large_is_a_warning),
           T(errors_name_file_line_path_and_what_is_allowed),
-          T(a_value_of_the_environment_is_not_quoted), T(depth_and_size_have_a_ceiling))
+          T(a_base_url_with_a_route_is_a_warning), T(a_value_of_the_environment_is_not_quoted),
+          T(depth_and_size_have_a_ceiling))

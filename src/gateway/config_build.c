@@ -144,8 +144,8 @@ static void config_drop_version(struct config_provider *p)
 }
 
 /* Examples of providers show the URL of a route, and the gateway adds the route to base_url. */
-static bool config_build_refuse_route(struct config_build *b, const struct config_provider *p,
-                                      const struct json_node *at)
+static void config_build_check_route(struct config_build *b, const struct config_provider *p,
+                                     const struct json_node *at)
 {
     static const char *const routes[] = {"/chat/completions", "/responses", "/messages"};
     str path = p->url.path, route = STR("");
@@ -153,16 +153,16 @@ static bool config_build_refuse_route(struct config_build *b, const struct confi
     for (size_t i = 0; i < COUNT_OF(routes); i++)
         if (str_ends(path, str_c(routes[i])))
             route = str_c(routes[i]);
-    if (str_ends(path, STR("enerateContent"))) /* :generateContent, :streamGenerateContent */
+    if (str_ends(path, STR("enerateContent")) && str_find(path, STR("/models/")) != STR_NONE)
         route = str_slice(path, str_find(path, STR("/models/")), path.n);
-    if (route.n == 0)
-        return true;
-    return config_wrong(b,
-                        at,
-                        "ends with \"" STR_FMT "\", which the gateway adds itself: write " STR_FMT,
-                        STR_ARG(str_slice(route, 0, 80)),
-                        (int)(path.p + path.n - route.n - p->base_url.p),
-                        p->base_url.p);
+    if (route.n > 0)
+        config_warn(b,
+                    at,
+                    "ends with \"" STR_FMT "\", and the gateway adds such a route itself: unless "
+                    "the server has it twice, write " STR_FMT,
+                    STR_ARG(str_slice(route, 0, 80)),
+                    (int)(path.p + path.n - route.n - p->base_url.p),
+                    p->base_url.p);
 }
 
 static bool config_build_read_url(struct config_build *b, struct config_provider *p,
@@ -184,8 +184,7 @@ static bool config_build_read_url(struct config_build *b, struct config_provider
     p->base_url = at ? config_build_text_of(b, at) : str_c(row->base_url);
     if (!client_url_parse(p->base_url, &p->url, &e))
         return config_wrong(b, at ? at : v, "%s", e.text);
-    if (!config_build_refuse_route(b, p, at ? at : v))
-        return false;
+    config_build_check_route(b, p, at ? at : v);
     config_drop_version(p);
     if (!p->url.tls && p->key.page && !config_is_loopback(p->url.host))
         config_warn(b, at, "the key goes to " STR_FMT " unencrypted", STR_ARG(p->url.host));
