@@ -171,7 +171,8 @@ static bool request_allowed(const struct agents_request *q, const struct config 
     return true;
 }
 
-/* Of a session or a thread: not every database and terminal takes control characters. */
+/* Checks the name of a session or a thread: some databases and terminals refuse control characters.
+ */
 static bool request_check_name(const char *what, str name, size_t size_max, struct err *e)
 {
     for (size_t i = 0; i < name.n; i++)

@@ -11,7 +11,7 @@ static size_t utf8_size_at(const char *p, const char *end)
     return utf8_decode((str){p, (size_t)(end - p)}, &code);
 }
 
-/* From the first byte of a character on. */
+/* The first invalid byte from p on, where a character must begin; NULL: none. */
 static const char *utf8_bad_from(const char *p, const char *end)
 {
     while (p < end) {
@@ -181,7 +181,7 @@ SIMD_AVX2 static inline __m256i look_up(const uint8_t table[16], __m256i nibbles
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), nibbles);
 }
 
-/* As utf8_scan_bad_16. */
+/* The same as utf8_scan_bad_16 for 32 bytes. */
 SIMD_AVX2 static inline bool bad_32(const char *p)
 {
     const __m256i low = _mm256_set1_epi8(0xF), top = _mm256_set1_epi8((char)0x80);

@@ -20,5 +20,5 @@ void repr_arguments(struct buf *out, const struct json *doc, const struct json_n
 void repr_text(struct buf *out, str text);
 void repr_double(struct buf *out, double d);
 
-/* As str.isprintable() defines it. */
+/* Whether Python calls the character printable (str.isprintable). */
 bool repr_printable(uint32_t code);

@@ -59,8 +59,8 @@ struct mcp_fetch_request {
 
 enum mcp_fetch_what { MCP_FETCH_HEAD, MCP_FETCH_FRAME, MCP_FETCH_END };
 
-/* Of the head, valid until mcp_fetch_free: status and headers, empty if absent. Of a frame, valid
- * until the next call: data, and the fields of the event. */
+/* A head has status and headers (empty if absent), valid until mcp_fetch_free. A frame has data and
+ * the fields of the event, valid until the next call. */
 struct mcp_fetch_event {
     enum mcp_fetch_what what;
     int status;

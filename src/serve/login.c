@@ -78,7 +78,7 @@ void login_free(struct login *l)
     free(l);
 }
 
-/* Of "a=1; rationale_session=VALUE; b=2". */
+/* The value of our cookie in "a=1; rationale_session=VALUE; b=2". */
 static str cookie_value(str cookies)
 {
     while (cookies.n) {

@@ -8,7 +8,7 @@
 
 struct exchange;
 
-/* Of a Responses request: its own input, and the conversation it continues. */
+/* The input of a Responses request, and the conversation that it continues. */
 struct exchange_previous {
     bool keep;  /* the client may continue from the reply */
     bool whole; /* the previous conversation is known, and is in the body */

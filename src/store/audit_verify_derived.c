@@ -139,7 +139,7 @@ static bool audit_verify_follow(struct verify *v, const struct rule *all, size_t
     return true;
 }
 
-/* As many rows as there are entries that agree. */
+/* Checks that there is an entry for each row. */
 static bool audit_verify_count_rows(struct verify *v, struct err *e)
 {
     const struct {

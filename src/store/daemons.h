@@ -98,7 +98,7 @@ struct daemons_list {
 /* Reads the list from the database; *live: whether the daemon of that id runs and renews its lease,
  * unless that is NULL. ERR_NOT_FOUND: the store is not PostgreSQL. */
 bool daemons_look(str url, str id, bool *live, struct daemons_list *out, struct err *e) MUST_USE;
-/* As of the last heartbeat. */
+/* Lists the daemons as of the last heartbeat. */
 void daemons_list(struct daemons *d, struct daemons_list *out);
 /* Whether another daemon was running at the last heartbeat. Takes no lock. */
 bool daemons_others(const struct daemons *d);

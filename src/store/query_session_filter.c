@@ -227,7 +227,7 @@ static bool session_on_tool(void *ctx, const struct db_value *v, size_t n)
     return false;
 }
 
-/* From which of its calls on a tool is looked for. */
+/* Decides from which of its calls on the query looks for a tool. */
 static bool session_look_tool(struct reader *r, str tool, struct session_found *out, struct err *e)
 {
     struct sql q;

@@ -133,7 +133,7 @@ static void options_write(struct map *values, struct arena *a, struct json_out *
     json_out_end(o);
 }
 
-/* Of the sessions, what the newest of them have. */
+/* The choices that the newest sessions have. */
 static bool options_of_sessions(struct reader *r, const struct query_asker *a, struct json_out *o,
                                 struct err *e)
 {
@@ -289,7 +289,7 @@ static bool totals_on_number(void *ctx, const struct db_value *v, size_t n)
     return false;
 }
 
-/* Of the newest sessions. */
+/* The average duration of the newest sessions. */
 static bool totals_duration(struct reader *r, const struct query_asker *a, struct db_value *out,
                             struct err *e)
 {

@@ -336,7 +336,7 @@ bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at,
     return true;
 }
 
-/* From a place where there is no frame: on to the next with a good head, or to the end. */
+/* Called where no frame begins: moves to the next frame with a valid head, or to the end. */
 static bool segment_skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e)
 {
     assert(r->at < size);
@@ -431,7 +431,7 @@ static bool segment_good_size(const char *dir, const struct segment *s, uint64_t
     return got == SEGMENT_END;
 }
 
-/* Where the bytes from `at` on end but for zeros, which the writer puts ahead of itself. */
+/* The size of the file without its trailing zeros, which the writer writes in advance. */
 static bool segment_written_size(const char *path, uint64_t at, uint64_t *out, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

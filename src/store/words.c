@@ -60,7 +60,7 @@ static inline uint64_t words_hash_bits(uint64_t h)
     return h >> 48;
 }
 
-/* Of a word of ASCII alone, or of its four first characters. */
+/* The codes of the first four characters of a word of ASCII. */
 static inline uint64_t words_ascii_codes(uint64_t low)
 {
     return (uint64_t)words_codes[low & 127] << 34 | (uint64_t)words_codes[low >> 8 & 127] << 28 |
@@ -124,7 +124,8 @@ void words_front_range(str front, uint64_t *lo, uint64_t *hi)
 
 #if SIMD_HAS_16
 
-/* Of the 16 bytes at p: ASCII letters and digits, and bytes beyond ASCII. */
+/* A bit for each of the 16 bytes at p that is an ASCII letter or digit; *beyond: those that are not
+ * ASCII. */
 static inline uint32_t words_chunk_letters(const char *p, uint32_t *beyond)
 {
     simd16 v = simd_load(p);
@@ -446,8 +447,8 @@ static bool words_set_is_sorted(const struct words_set *s)
     return true;
 }
 
-/* From the lowest digit to the highest, back and forth between the halves of s->keys: four passes
- * end in the first half. */
+/* A radix sort from the lowest digit to the highest, between the two halves of s->keys: after four
+ * passes the result is in the first half. */
 const uint64_t *words_set_sorted(struct words_set *s, size_t *n)
 {
     const size_t digits = (size_t)1 << WORDS_RADIX_BITS;

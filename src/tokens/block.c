@@ -344,7 +344,7 @@ IN_EACH uint64_t last_bytes(const struct sets *s, uint64_t first)
     return first;
 }
 
-/* Where pieces begin, of all that is known; not all of it is certain. */
+/* A bit for each byte where a piece begins as far as the sets tell; some are not certain. */
 IN_EACH uint64_t tokens_block_find_begins(struct sets *s, const uint8_t *p, bool cased)
 {
     uint64_t other = ~(s->upper | s->lower | s->digit | s->blank | s->line);
@@ -393,8 +393,7 @@ IN_EACH bool tokens_block_has_caseless(const uint8_t *p)
                                              tokens_block_between(v, 0xE3, 0xEF)));
 }
 
-/* Where pieces end, as tokens_ends has it, of a block whose sets are known but for what is not
- * ASCII. */
+/* The same as tokens_ends for a block whose sets have only its ASCII characters. */
 IN_EACH uint64_t ends_of(struct sets *s, const uint8_t *p, bool cased)
 {
     uint64_t all, sure;

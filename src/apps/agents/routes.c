@@ -266,7 +266,7 @@ static void agents_run_named(struct agents_app *app, const struct app_request *q
     json_release(&doc);
 }
 
-/* Of an agent that the configuration has no more too: its runs are on record. */
+/* Also for an agent that the configuration no longer has: its runs are on record. */
 static void agents_list_runs(struct agents_app *app, const struct app_request *q, bool workflow,
                              struct app_reply *r)
 {

@@ -41,7 +41,7 @@ static str incident_write_agent(struct json_out *o, struct agent_log *log,
     return there ? row.status : STR("pending");
 }
 
-/* Of the agents' states that of the stage: it runs as long as one does. */
+/* The state of a stage from those of its agents: it runs as long as one of them does. */
 static str stage_status(const str *states, size_t n, bool all)
 {
     size_t pending = 0, good = 0, cancelled = 0, waiting = 0;

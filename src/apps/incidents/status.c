@@ -167,7 +167,7 @@ static bool status_may_see(const struct app_request *q, const struct alert_table
     return q->operator_ || str_eq(q->key, row->key);
 }
 
-/* Of others there is nothing to be seen, not even that they are there. */
+/* Answers 404 for another key's incident, too, so that nobody learns that it exists. */
 static bool incident_status_find(struct incidents *in, const struct app_request *q,
                                  struct alert_table_row *row, struct app_reply *r)
 {
@@ -267,7 +267,7 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     app_reply_end(r, &o, true, NULL);
 }
 
-/* As the engine has them now, or as they were at the end. */
+/* The stages as the engine has them now, or as they were at the end. */
 static void status_write_stages(struct json_out *o, struct incidents *in,
                                 const struct alert_table_row *row)
 {

@@ -26,7 +26,7 @@ struct order_line {
     int64_t cents; /* of one, modifiers included; or MENU_NO_PRICE */
 };
 
-/* Of the whole order; 0: none. */
+/* Limits of the whole order; 0: no limit. */
 struct order_limits {
     int64_t pieces, cents;
 };

@@ -26,7 +26,7 @@ struct qa {
     size_t issues;
 };
 
-/* Of one or two fields; the missing one is NULL. */
+/* Reports an issue of at most two fields; a missing one is NULL. */
 static void case_issue_add(struct qa *q, const char *type, const char *severity, str what,
                            const struct policy_field *f, const struct policy_field *g)
 {

@@ -31,7 +31,7 @@
     "advice advisory guidance consultation paper tentative provisional informal unofficial "       \
     "fictional hypothetical rejected revoked rescinded annulled cancelled suspended outdated "     \
     "retired planned intended idea ideas wish wishes goal goals aim aims quiz exercise essay"
-/* Of a whole document: that it has no rules, or for whom it has some. */
+/* Words of a title: such a document has no rules, or has them for other people. */
 #define DISTANT                                                                                    \
     "faq glossary questions exception exceptions exemption exemptions partner our your their my "  \
     "we us they minutes report summary notes comments discussion news blog story students staff "  \

@@ -55,7 +55,7 @@ static void descend_choice_json(const struct choice *c, struct json_out *o)
     json_out_end(o);
 }
 
-/* As many of them as one prompt may show; returns how many. */
+/* Shows as many choices as fit in one prompt; returns their number. */
 static size_t descend_show_part(const struct descent *d, const struct choice *list, size_t n,
                                 struct buf *b)
 {

@@ -151,7 +151,7 @@ static void extract_fact(const struct policy_extract_ask *q, const struct json *
     extract_add(out, &p);
 }
 
-/* From the first brace to the last: words and fences around the object do not matter. */
+/* The text from the first brace to the last, without words and fences around the object. */
 static str extract_object(str reply)
 {
     size_t from = str_find(reply, STR("{")), to = str_find_last(reply, '}') + 1;

@@ -10,7 +10,7 @@
 #define EXCERPT_READ 500 /* bytes of one that are compared */
 #define LINK_WORDS_MAX 50
 
-/* Of the confidence in the evidence. */
+/* Factors of the confidence in the evidence. */
 #define LINK_FLOOR 0.8     /* the section need not use the words of the fact's name */
 #define NOT_READ 0.8       /* a fact that is cited and was not looked at */
 #define UNSEEN_MET 0.5     /* met by no fact at all */
@@ -24,7 +24,7 @@ static bool policy_is_shown(const struct react *r, const struct policy_node *n)
     return r->seen[n - r->o->doc->tree.nodes].shown;
 }
 
-/* Of several sections with one title, the one that was shown. */
+/* The section with this title; if there are several, one that the model was shown. */
 static const struct policy_node *shown_titled(const struct react *r, str title)
 {
     const struct policy_tree *t = &r->o->doc->tree;

@@ -62,8 +62,8 @@ static bool policy_front_matter_take(struct policy_tree *t, str name, str value,
     return false;
 }
 
-/* Where it ends, or 0. It has at least one pair, or nothing: otherwise it is a text between two
- * lines. */
+/* The index after the front matter, or 0. Lines without any pair are a text between two rulers, not
+ * front matter. */
 static size_t front_end(str text, size_t at)
 {
     bool pairs = false, other = false;

@@ -45,7 +45,7 @@ struct react_proposal {
 bool react_tools(struct react *r, struct err *e) MUST_USE;
 /* Marks as seen the nodes that an earlier process of this run was shown. */
 bool react_prime(struct react *r, struct err *e) MUST_USE;
-/* Of tools by their row: for metrics. */
+/* The row of a tool, which is its index in metrics. */
 int react_tool_place(str name);
 const char *react_tool_name(int place);
 

@@ -83,7 +83,7 @@ str policy_fact_text(const struct policy_field *f, struct arena *a);
 void policy_result_show(struct policy_result *r, const struct policy_field *f, struct arena *a);
 
 const char *policy_status_name(enum policy_status s); /* met, missing, uncertain */
-/* Of such a name, or of the CLI's: ready, not_ready, uncertain. */
+/* Finds the status by such a name, or by the CLI's: ready, not_ready, uncertain. */
 bool policy_status_find(str name, enum policy_status *out) MUST_USE;
 
 /* Copies all of it into the arena. */

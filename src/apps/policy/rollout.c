@@ -70,7 +70,7 @@ static str switches_text(const struct policy_switches *s, struct arena *a)
     return json_text_end(&t, a, STR("{}"));
 }
 
-/* Of a row that is there; a switch that it does not name is off. */
+/* Reads the switches of a stored row; a switch that it does not name is off. */
 static bool switches_read(str text, struct policy_switches *out)
 {
     struct json doc;

@@ -38,7 +38,7 @@ void policy_proposals_get(void *app, const struct app_request *q, struct app_rep
 void policy_proposals_post(void *app, const struct app_request *q, struct app_reply *r);
 void policy_proposals_case(void *app, const struct app_request *q, struct app_reply *r);
 
-/* Of all of them. */
+/* Shared by all routes. */
 str policy_who(const struct app_request *q);
 void policy_audit(struct policy_service *s, const struct app_request *q, const char *action,
                   str subject, str detail);

@@ -60,7 +60,8 @@ static int policy_version_order(const struct policy_doc *a, const struct policy_
                    policy_version_day(b->tree.effective_start));
 }
 
-/* Of two that fit alike, the one with the very id; *other is NULL then, else b. */
+/* Of two documents that fit alike: the one that is spelled exactly like the id, with *other NULL;
+ * otherwise a, with *other b. */
 static const struct policy_doc *policy_version_of_two(const struct policy_doc *a,
                                                       const struct policy_doc *b, str id,
                                                       const struct policy_doc **other)

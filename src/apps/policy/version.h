@@ -34,7 +34,7 @@ struct policy_version_others {
     size_t count;                      /* of all versions of the id */
     const struct policy_doc *same_day; /* another one that began on the same day; or NULL */
 };
-/* Of the versions of an id, the one in force on a day; NULL: none. */
+/* The version of an id that is in force on a day; NULL: none. */
 const struct policy_doc *policy_version_on(const struct policy_doc *const *docs, size_t n, str id,
                                            str day, struct policy_version_others *others);
 /* *out NULL if there is no such document. False, ERR_INPUT: the document has versions, but not

@@ -325,7 +325,8 @@ static void gemini_write_put_system(const struct chat_request *r, struct json_ou
 
 /* ---- tools ---- */
 
-/* Where one must be called, those that may be are named beside all that there are. */
+/* Whether a tool must be called: then the request lists all tools, and the names of the allowed
+ * ones. */
 static bool gemini_write_names_allowed(const struct chat_request *r)
 {
     return r->choice == CHAT_CHOICE_REQUIRED || r->choice == CHAT_CHOICE_TOOL;

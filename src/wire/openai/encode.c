@@ -57,7 +57,7 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
     return c->last = call;
 }
 
-/* Of more members than any host has, the first are kept. */
+/* Keeps the first OPENAI_EXTRAS_MAX names, more than any host sends, and drops the others. */
 void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json)
 {
     size_t names = 0;

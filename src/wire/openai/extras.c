@@ -130,7 +130,7 @@ static bool openai_extras_expressed(struct wire_decoder *d, const struct chat_ev
     return false;
 }
 
-/* Of a member that comes again, the last counts. */
+/* Keeps a member for the end of the reply; a later value of the same name replaces it. */
 static void openai_extras_owe(struct wire_decoder *d, struct openai_choice *c, str name, str json)
 {
     struct openai_owed **at = &c->owed;

@@ -9,7 +9,7 @@
 #include "wire/json_fields.h"
 
 /* clang-format off */
-/* Of a reply: its choices, messages and calls. */
+/* Fields of a reply: its choices, messages and calls. */
 #define OPENAI_REPLY_FIELDS(LENGTH, FIELD)                                                         \
     LENGTH(2)                                                                                      \
     FIELD(OPENAI_AT_ID, "id")                                                                      \
@@ -58,7 +58,7 @@
     FIELD(OPENAI_AT_REASONING_CONTENT, "reasoning_content")                                        \
     FIELD(OPENAI_AT_REASONING_DETAILS, "reasoning_details")
 
-/* Of the usage of a reply. */
+/* Fields of a reply's usage. */
 #define OPENAI_USAGE_FIELDS(LENGTH, FIELD)                                                         \
     LENGTH(12)                                                                                     \
     FIELD(OPENAI_OF_TOTAL_TOKENS, "total_tokens")                                                  \
@@ -88,7 +88,7 @@
     LENGTH(27)                                                                                     \
     FIELD(OPENAI_OF_CACHE_CREATION_INPUT_TOKENS, "cache_creation_input_tokens")
 
-/* Of a client's body. */
+/* Fields of a client's request. */
 #define OPENAI_REQUEST_FIELDS(LENGTH, FIELD)                                                       \
     LENGTH(1)                                                                                      \
     FIELD(OPENAI_ASK_N, "n")                                                                       \

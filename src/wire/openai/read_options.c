@@ -28,7 +28,7 @@ static const char *openai_option_check(const struct request_reader *r, const str
     return room->text;
 }
 
-/* Of the two names for the length, the second is read last and wins. */
+/* The length has two names; the second is read last and wins. */
 static const struct setting openai_setting_rows[] = {
     SETTING("max_tokens", max_tokens, 1, 1e9, SETTING_WHOLE | SETTING_READ_ONLY),
     SETTING("max_completion_tokens", max_tokens, 1, 1e9, SETTING_WHOLE),

@@ -59,7 +59,7 @@ struct group {
     size_t piece; /* the last that had one */
 };
 
-/* Of one piece the last value counts; null counts only while there is no other. */
+/* Adds a value of a piece. The last value of a piece counts; null only if there is no other. */
 static void openai_whole_group_add(struct group *g, const struct json_node *v, size_t piece,
                                    struct arena *a)
 {

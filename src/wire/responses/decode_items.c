@@ -285,7 +285,7 @@ static void responses_item_opaque_block(struct responses_at *at, const struct js
         responses_item_opaque(at, json_raw(at->doc, node), "", block);
 }
 
-/* As Chat has them. */
+/* Log-probabilities in Chat's form. */
 static void responses_item_logprobs(struct responses_at *at, str list, uint32_t block)
 {
     responses_emit(at,

@@ -113,7 +113,7 @@ static bool responses_read_file(struct reader *g, const struct request_path *at,
     return true;
 }
 
-/* As Chat Completions has it. */
+/* Sound in the form of Chat Completions. */
 static bool responses_read_audio(struct reader *g, const struct request_path *at,
                                  const struct json_node *v)
 {
