@@ -4,6 +4,14 @@
  */
 #include "store/db_postgres.h"
 
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <unistd.h>
+
+#define PG_START_MS 10000
+#define PG_START_STEP_MS 200
+
 /* ---- errors ---- */
 
 static enum err_code pg_code_of(const char *state)
@@ -136,6 +144,22 @@ static void pg_no_notices(void *ctx, const PGresult *r)
     (void)r;
 }
 
+/* For the start of a daemon: a server that starts with the machine, or recovers from a crash,
+ * refuses connections for a while. */
+static void pg_wait_for_server(struct pg_db *d, const char *const *keys, const char *const *values)
+{
+    const uint64_t end_ns = clock_deadline_ns(&clock_real, PG_START_MS);
+
+    for (bool first = true; PQstatus(d->conn) != CONNECTION_OK; first = false) {
+        if (clock_mono_ns(&clock_real) >= end_ns || PQpingParams(keys, values, 1) != PQPING_REJECT)
+            break;
+        if (first)
+            log_warn("store: waiting for PostgreSQL, which does not accept connections yet");
+        (void)usleep(PG_START_STEP_MS * 1000);
+        PQreset(d->conn);
+    }
+}
+
 static void pg_connect(struct pg_db *d)
 {
     /* The URL comes last and may say otherwise. */
@@ -151,6 +175,8 @@ static void pg_connect(struct pg_db *d)
     d->conn = PQconnectdbParams(keys, values, 1);
     if (!d->conn)
         base_die("no memory for a connection");
+    if (!d->db.tables_known && d->mode != DB_READ)
+        pg_wait_for_server(d, keys, values);
     PQsetNoticeReceiver(d->conn, pg_no_notices, NULL);
 }
 

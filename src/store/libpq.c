@@ -73,6 +73,9 @@ LIBPQ_VOID(PQclear, (PGresult * res), (res))
 LIBPQ(char *, PQcmdStatus, (PGresult * res), (res))
 LIBPQ(char *, PQcmdTuples, (PGresult * res), (res))
 LIBPQ(PGconn *, PQconnectdb, (const char *conninfo), (conninfo))
+LIBPQ(PGPing, PQpingParams,
+      (const char *const *keywords, const char *const *values, int expand_dbname),
+      (keywords, values, expand_dbname))
 LIBPQ(PGconn *, PQconnectdbParams,
       (const char *const *keywords, const char *const *values, int expand_dbname),
       (keywords, values, expand_dbname))

@@ -6,8 +6,12 @@ and erasure.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
 import signal
+import socket
+import struct
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -123,6 +127,30 @@ class Alone(OnPostgres):
             self.assertEqual(self.said(g, "cut"), [0, 1, 2, 3, 4])
             self.call(g, "after")
             until(lambda: self.ask(g, "GET", "/api/v1/history/sessions/after")[0] == 200)
+
+    def test_a_start_waits_for_a_server_that_is_starting(self):
+        """The address refuses connections as a starting server does, and then leads to the server."""
+        words = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as starting:
+            real, = re.findall(r"host=([^&]+)", SERVER)
+            address = Path(folder) / ".s.PGSQL.5432"
+            starting.bind(str(address))
+            starting.listen(16)
+
+            def refuse():
+                for _ in range(6):
+                    with starting.accept()[0] as client:
+                        client.recv(8192)
+                        client.sendall(b"E" + struct.pack("!i", 4 + len(words)) + words)
+                link = Path(folder) / "link"
+                link.symlink_to(Path(real) / address.name)
+                link.replace(address)
+            threading.Thread(target=refuse, daemon=True).start()
+            g = self.gateway(store=SERVER.replace("%s", self.database).replace(real, folder))
+            with g:
+                self.call(g, "early")
+                self.assertIn("waiting for PostgreSQL", g.log_tail())
+                until(lambda: self.ask(g, "GET", "/api/v1/history/sessions/early")[0] == 200)
 
     def fill_disk(self):
         """Makes the server run out of space when it stores a call: a trigger writes to a table
