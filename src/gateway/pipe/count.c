@@ -254,7 +254,7 @@ NOINLINE static void pipe_count_reasoning(struct pipe_count *s, const struct cha
     pipe_count_take(s, ev, false);
 }
 
-/* Whether the event is a block of the provider's reply that is no text of the answer. Gemini also
+/* Whether the event, which is no text, is a block of its own in the provider's reply. Gemini also
  * signs its answer. */
 static bool pipe_count_is_other_block(const struct chat_event *ev, enum pipe_mark mark)
 {
@@ -262,36 +262,46 @@ static bool pipe_count_is_other_block(const struct chat_event *ev, enum pipe_mar
         return false;
     if (ev->kind == CHAT_SIGNATURE)
         return mark == PIPE_SEALED && ev->dialect != CHAT_GEMINI;
-    return ev->kind != CHAT_TEXT && ev->kind != CHAT_REFUSAL && !pipe_is_beside(ev);
+    return ev->kind != CHAT_REFUSAL && !pipe_is_beside(ev);
+}
+
+NOINLINE static void pipe_count_begin_paragraph(struct pipe_count *s, const struct chat_event *ev,
+                                                enum pipe_mark mark)
+{
+    struct chat_event apart = *ev;
+
+    apart.text = arena_join(s->shared->scratch, STR("\n\n"), ev->text, STR(""));
+    apart.node = NULL;
+    *s->shared->touched = true;
+    pipe_cap_feed(s->next, &apart, mark);
 }
 
 /* A text after another block is a paragraph of its own, and so is each text of Responses, where no
  * citation divides one. */
-NOINLINE static void pipe_count_text(struct pipe_count *s, const struct chat_event *ev,
-                                     enum pipe_mark mark)
+static void pipe_count_text(struct pipe_count *s, const struct chat_event *ev, enum pipe_mark mark)
 {
     const struct pipe_options *o = s->shared->options;
-    struct chat_event apart = *ev;
+    bool apart =
+        s->interrupted || (ev->dialect == CHAT_RESPONSES && s->answer_block != ev->block + 1);
 
     assert(ev->kind == CHAT_TEXT && ev->text.n > 0);
-    s->interrupted |= ev->dialect == CHAT_RESPONSES && s->answer_block != ev->block + 1;
-    if (s->interrupted && s->last_answer && s->last_answer != '\n' && ev->text.p[0] != '\n' &&
-        o->one_thought && !o->as_it_is) {
-        apart.text = arena_join(s->shared->scratch, STR("\n\n"), ev->text, STR(""));
-        apart.node = NULL;
-        *s->shared->touched = true;
-    }
+    apart = apart && s->last_answer && s->last_answer != '\n' && ev->text.p[0] != '\n' &&
+            o->one_thought && !o->as_it_is;
     s->interrupted = false;
     s->answer_block = ev->block + 1;
     s->last_answer = ev->text.p[ev->text.n - 1];
-    pipe_cap_feed(s->next, &apart, mark);
+    if (apart)
+        pipe_count_begin_paragraph(s, ev, mark);
+    else
+        pipe_cap_feed(s->next, ev, mark);
 }
 
 void pipe_count_feed(struct pipe_count *s, const struct chat_event *ev, enum pipe_mark mark)
 {
     assert(mark != PIPE_BEYOND_CAP); /* this stage marks it */
     assert(mark != PIPE_BREAK || ev->kind == CHAT_END);
-    s->interrupted |= pipe_count_is_other_block(ev, mark);
+    if (ev->kind != CHAT_TEXT)
+        s->interrupted |= pipe_count_is_other_block(ev, mark);
     if (ev->kind == CHAT_REASONING) {
         pipe_count_reasoning(s, ev, mark);
         return;
