@@ -369,6 +369,17 @@ TEST(count_is_that_of_the_text_at_every_cut)
     }
 }
 
+TEST(cap_counts_a_refusal_as_an_answer)
+{
+    static const struct stage_case t = {
+        CAP, .options = {.cap = -1}, .steps = {{CHAT_REFUSAL, 0, .text = "I cannot do that."}}};
+    static struct stage_chain c;
+
+    stage_run(&c, &t, 0, 3);
+    CHECK(c.cap.answered && c.cap.answer_size == strlen(t.steps[0].text));
+    stage_end(&c);
+}
+
 TEST(cap_drops_what_the_reply_is_not_to_say)
 {
     static const struct stage_case cases[] = {
@@ -471,5 +482,6 @@ TEST(number_counts_blocks_in_order)
 TEST_MAIN(T(split_divides_text_at_its_markers), T(count_divides_reasoning_at_the_cap),
           T(count_separates_thoughts_by_a_blank_line),
           T(count_separates_texts_around_a_thought_by_a_blank_line),
-          T(count_is_that_of_the_text_at_every_cut), T(cap_drops_what_the_reply_is_not_to_say),
+          T(count_is_that_of_the_text_at_every_cut), T(cap_counts_a_refusal_as_an_answer),
+          T(cap_drops_what_the_reply_is_not_to_say),
           T(redact_removes_reasoning_and_what_tells_of_it), T(number_counts_blocks_in_order))

@@ -88,14 +88,14 @@ void pipe_cap_feed(struct pipe_cap *s, const struct chat_event *ev, enum pipe_ma
         *s->shared->touched = true;
         return;
     }
-    if (ev->kind == CHAT_TEXT) {
+    if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REFUSAL) {
         s->answer_size += ev->text.n;
         s->answered = s->answered || !pipe_is_blank(ev->text);
     } else if (ev->kind == CHAT_CALL) {
         s->called = true;
     } else if (ev->kind == CHAT_ARGUMENTS) {
         s->arguments_size += ev->text.n;
-    } else if (ev->kind == CHAT_REFUSAL || (ev->kind == CHAT_OPAQUE && !ev->summary)) {
+    } else if (ev->kind == CHAT_OPAQUE && !ev->summary) {
         s->answered = s->answered || !pipe_is_beside(ev);
     }
     pipe_redact_feed(s->next, ev, mark);
