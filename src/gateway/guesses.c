@@ -13,7 +13,7 @@
 
 struct guesses_place {
     uint64_t network; /* 0: free */
-    uint64_t paid_ns; /* until then the wrong keys so far are paid for, at one each EVERY_NS */
+    uint64_t paid_ns; /* each wrong key moves it ahead by GUESSES_EVERY_NS */
 };
 
 struct guesses {

@@ -23,5 +23,5 @@ struct guesses *guesses_new(void);
 void guesses_free(struct guesses *g);
 /* An IPv6 address, which may be a mapped IPv4 address; all addresses of an IPv6 /64 count as one.
  * now_ns: monotonic; values of different threads may be slightly out of order. Returns 0, or the
- * milliseconds until the next wrong key from there is refused as usual. */
+ * milliseconds until a wrong key from there gets 401 again instead of 429. */
 int64_t guesses_add(struct guesses *g, const uint8_t address[16], uint64_t now_ns);

@@ -30,7 +30,7 @@ void store_lock_release(struct store_lock *l);
 /* Whether the path still names the open file. */
 bool lock_is_file(int fd, const char *path);
 
-/* A file as it was found at the start: SQLite goes on writing to one that was moved or deleted. */
+/* A file as it was found at the start: SQLite keeps writing to a moved or deleted one. */
 struct store_file {
     char path[FILE_PATH_MAX + 8]; /* "": none */
     uint64_t device, inode;

@@ -254,8 +254,8 @@ NOINLINE static void pipe_count_reasoning(struct pipe_count *s, const struct cha
     pipe_count_take(s, ev, false);
 }
 
-/* Whether the event, which is no text, is a block of its own in the provider's reply. Gemini also
- * signs its answer. */
+/* Whether the event, which is not a text, is a block of its own in the reply. Gemini signs its
+ * answer, too. */
 static bool pipe_count_is_other_block(const struct chat_event *ev, enum pipe_mark mark)
 {
     if (mark == PIPE_FROM_TEXT || !pipe_has_blocks(ev->dialect) || !pipe_is_content(ev))
