@@ -278,7 +278,9 @@ static bool serve_login_read(struct exchange *ex, uint8_t digest[SHA256_SIZE])
         if (serve_login_take_code(ex->worker->daemon->login, text, digest))
             return true;
         exchange_refuse_key(
-            ex, "invalid_code", "the code of the link was used already, or is over");
+            ex,
+            "invalid_code",
+            "the code of the link was used already or has expired: open a new link");
         return false;
     }
     if (!json_text(&ex->doc, json_find(&ex->doc, root, STR("key")), a, &text)) {
