@@ -13,7 +13,6 @@ struct stage_step {
     uint32_t block;
     const char *text;
     enum pipe_mark mark;
-    enum chat_dialect dialect;
 };
 
 struct stage_case {
@@ -76,12 +75,8 @@ static void stage_end(struct stage_chain *c)
 static void stage_feed(struct stage_chain *c, enum stage stage, const struct stage_step *step,
                        str text)
 {
-    struct chat_event ev = {.kind = step->kind,
-                            .dialect = step->dialect,
-                            .block = step->block,
-                            .text = text,
-                            .id = STR(""),
-                            .name = STR("n")};
+    struct chat_event ev = {
+        .kind = step->kind, .block = step->block, .text = text, .id = STR(""), .name = STR("n")};
 
     if (step->kind == CHAT_EXTRA)
         ev.name = STR("choice.logprobs");
@@ -282,74 +277,6 @@ TEST(count_separates_thoughts_by_a_blank_line)
     stage_check_cuts(cases, COUNT_OF(cases));
 }
 
-#define OWN PIPE_AS_SENT, CHAT_ANTHROPIC
-
-/* For the same clients: a reasoning block of the provider ends a paragraph of the answer. */
-TEST(count_separates_texts_around_a_thought_by_a_blank_line)
-{
-    static const struct stage_case cases[] = {
-        {COUNT,
-         .options = {.one_thought = true},
-         .steps = {{CHAT_TEXT, 0, "a", OWN},
-                   {CHAT_REASONING, 1, "b", OWN},
-                   {CHAT_TEXT, 2, "c d", OWN},
-                   {CHAT_TEXT, 3, "e", OWN}},
-         .want = "[text0]a[reasoning1]b[text2]\n\nc d[text3]e",
-         .touched = true},
-        {COUNT, /* also if hidden or encrypted */
-         .options = {.one_thought = true, .hide = true},
-         .steps = {{CHAT_TEXT, 0, "a", OWN},
-                   {CHAT_REASONING, 1, "b", OWN},
-                   {CHAT_TEXT, 2, "c", OWN},
-                   {CHAT_REDACTED, 3, "d", PIPE_SEALED, CHAT_ANTHROPIC},
-                   {CHAT_TEXT, 4, "e", OWN}},
-         .want = "[text0]a[text1]\n\nc[text2]\n\ne",
-         .touched = true},
-        {COUNT, /* the model wrote the line break */
-         .options = {.one_thought = true},
-         .steps = {{CHAT_TEXT, 0, "\n\n", OWN},
-                   {CHAT_REASONING, 1, "b", OWN},
-                   {CHAT_TEXT, 2, "c", OWN},
-                   {CHAT_REASONING, 3, "\nd", OWN},
-                   {CHAT_TEXT, 4, "\ne", OWN}},
-         .want = "[text0]\n\n[reasoning1]b[text2]c[reasoning3]\nd[text4]\ne"},
-        {COUNT, /* the client has blocks, or gets unchanged frames */
-         .steps = {{CHAT_TEXT, 0, "a", OWN},
-                   {CHAT_REASONING, 1, "b", OWN},
-                   {CHAT_TEXT, 2, "c", OWN}},
-         .want = "[text0]a[reasoning1]b[text2]c"},
-        {COUNT,
-         .options = {.one_thought = true, .as_it_is = true},
-         .steps = {{CHAT_TEXT, 0, "a", OWN},
-                   {CHAT_REASONING, 1, "b", OWN},
-                   {CHAT_TEXT, 2, "c", OWN}},
-         .want = "[text0]a[reasoning1]b[text2]c"},
-        {COUNT, /* a search or a call ends a paragraph; a citation does not */
-         .options = {.one_thought = true},
-         .steps = {{CHAT_TEXT, 0, "a", OWN},
-                   {CHAT_CALL, 1, "", OWN},
-                   {CHAT_TEXT, 2, "b", OWN},
-                   {CHAT_OPAQUE, 2, "{}", OWN},
-                   {CHAT_TEXT, 3, "c", OWN}},
-         .want = "[text0]a[call1][text2]\n\nb[opaque2]{}[text3]c",
-         .touched = true},
-        {COUNT, /* two messages */
-         .options = {.one_thought = true},
-         .steps = {{CHAT_TEXT, 0, "ab", PIPE_AS_SENT, CHAT_RESPONSES},
-                   {CHAT_TEXT, 1, "cd", PIPE_AS_SENT, CHAT_RESPONSES}},
-         .want = "[text0]ab[text1]\n\ncd",
-         .touched = true},
-        {COUNT, /* Gemini signs its answer */
-         .options = {.one_thought = true},
-         .steps = {{CHAT_TEXT, 0, "a", PIPE_AS_SENT, CHAT_GEMINI},
-                   {CHAT_SIGNATURE, 1, "b", PIPE_SEALED, CHAT_GEMINI},
-                   {CHAT_TEXT, 2, "c", PIPE_AS_SENT, CHAT_GEMINI}},
-         .want = "[text0]a[signature1]b[text2]c"},
-    };
-
-    stage_check_cuts(cases, COUNT_OF(cases));
-}
-
 TEST(count_is_that_of_the_text_at_every_cut)
 {
     static const struct stage_case t = {
@@ -481,7 +408,6 @@ TEST(number_counts_blocks_in_order)
 
 TEST_MAIN(T(split_divides_text_at_its_markers), T(count_divides_reasoning_at_the_cap),
           T(count_separates_thoughts_by_a_blank_line),
-          T(count_separates_texts_around_a_thought_by_a_blank_line),
           T(count_is_that_of_the_text_at_every_cut), T(cap_counts_a_refusal_as_an_answer),
           T(cap_drops_what_the_reply_is_not_to_say),
           T(redact_removes_reasoning_and_what_tells_of_it), T(number_counts_blocks_in_order))

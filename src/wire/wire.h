@@ -122,7 +122,7 @@ struct wire {
     const char *name;
     enum wire_framing stream_framing;
     bool in_turn, one_call; /* arguments without a break; one call at a time: call_order.h */
-    bool one_thought;       /* clients join all reasoning of a reply, and all of its answer */
+    bool one_thought;       /* clients join all reasoning of a reply to one text */
     bool whole_lasts; /* texts of a whole reply's events stay valid until its frame is freed: see
                          defer_events.h */
     const char *whole_type, *stream_type; /* Content-Type of replies */

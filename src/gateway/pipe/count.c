@@ -254,54 +254,10 @@ NOINLINE static void pipe_count_reasoning(struct pipe_count *s, const struct cha
     pipe_count_take(s, ev, false);
 }
 
-/* Whether the event, which is not a text, is a block of its own in the reply. Gemini signs its
- * answer, too. */
-static bool pipe_count_is_other_block(const struct chat_event *ev, enum pipe_mark mark)
-{
-    if (mark == PIPE_FROM_TEXT || !pipe_has_blocks(ev->dialect) || !pipe_is_content(ev))
-        return false;
-    if (ev->kind == CHAT_SIGNATURE)
-        return mark == PIPE_SEALED && ev->dialect != CHAT_GEMINI;
-    return ev->kind != CHAT_REFUSAL && !pipe_is_beside(ev);
-}
-
-NOINLINE static void pipe_count_begin_paragraph(struct pipe_count *s, const struct chat_event *ev,
-                                                enum pipe_mark mark)
-{
-    struct chat_event apart = *ev;
-
-    apart.text = arena_join(s->shared->scratch, STR("\n\n"), ev->text, STR(""));
-    apart.node = NULL;
-    *s->shared->touched = true;
-    pipe_cap_feed(s->next, &apart, mark);
-}
-
-/* A text after another block is a paragraph of its own, and so is each text of Responses, where no
- * citation divides one. */
-static void pipe_count_text(struct pipe_count *s, const struct chat_event *ev, enum pipe_mark mark)
-{
-    const struct pipe_options *o = s->shared->options;
-    bool apart =
-        s->interrupted || (ev->dialect == CHAT_RESPONSES && s->answer_block != ev->block + 1);
-
-    assert(ev->kind == CHAT_TEXT && ev->text.n > 0);
-    apart = apart && s->last_answer && s->last_answer != '\n' && ev->text.p[0] != '\n' &&
-            o->one_thought && !o->as_it_is;
-    s->interrupted = false;
-    s->answer_block = ev->block + 1;
-    s->last_answer = ev->text.p[ev->text.n - 1];
-    if (apart)
-        pipe_count_begin_paragraph(s, ev, mark);
-    else
-        pipe_cap_feed(s->next, ev, mark);
-}
-
 void pipe_count_feed(struct pipe_count *s, const struct chat_event *ev, enum pipe_mark mark)
 {
     assert(mark != PIPE_BEYOND_CAP); /* this stage marks it */
     assert(mark != PIPE_BREAK || ev->kind == CHAT_END);
-    if (ev->kind != CHAT_TEXT)
-        s->interrupted |= pipe_count_is_other_block(ev, mark);
     if (ev->kind == CHAT_REASONING) {
         pipe_count_reasoning(s, ev, mark);
         return;
@@ -315,8 +271,5 @@ void pipe_count_feed(struct pipe_count *s, const struct chat_event *ev, enum pip
     }
     if (mark == PIPE_SEALED)
         s->any = s->opaque = true;
-    if (ev->kind == CHAT_TEXT && ev->text.n)
-        pipe_count_text(s, ev, mark);
-    else
-        pipe_cap_feed(s->next, ev, mark);
+    pipe_cap_feed(s->next, ev, mark);
 }

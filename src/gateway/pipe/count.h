@@ -10,9 +10,7 @@
  *
  * A thought that follows another is a paragraph of its own, unless a line ends between them: it is
  * reported, and clients that get all reasoning as one text get a blank line before it. It is not
- * counted. If the provider itself has one text for all reasoning, that text stays as it is. In the
- * same way, two texts of the answer with a thought, a call or another block between them are two
- * paragraphs.
+ * counted. If the provider itself has one text for all reasoning, that text stays as it is.
  *
  * The rest of the event that passes the cap, and all reasoning after it, is passed on with the mark
  * PIPE_BEYOND_CAP and not counted here.
@@ -26,23 +24,20 @@
 #define PIPE_WAITING_MAX 64
 
 struct pipe_count {
-    bool any;         /* some reasoning came, not only white space */
-    bool opaque;      /* part of it is unreadable (opaque) */
-    bool summary;     /* the last reasoning was only a summary */
-    bool tagged;      /* part of it was split out of a text */
-    bool beyond;      /* private: the cap was passed */
-    bool from_text;   /* private: the current block was split out of a text */
-    bool fresh;       /* private: a thought has begun, and none of it has passed */
-    bool parted;      /* private: the provider or a marker says that it is another thought */
-    bool apart;       /* private: the client gets a blank line before the next text */
-    char last;        /* private: the last byte of the reasoning that has passed */
-    bool interrupted; /* private: another block came after the last text of the answer */
-    char last_answer; /* private: the last byte of the answer so far; 0: none */
-    size_t size;      /* bytes of reasoning */
+    bool any;       /* some reasoning came, not only white space */
+    bool opaque;    /* part of it is unreadable (opaque) */
+    bool summary;   /* the last reasoning was only a summary */
+    bool tagged;    /* part of it was split out of a text */
+    bool beyond;    /* private: the cap was passed */
+    bool from_text; /* private: the current block was split out of a text */
+    bool fresh;     /* private: a thought has begun, and none of it has passed */
+    bool parted;    /* private: the provider or a marker says that it is another thought */
+    bool apart;     /* private: the client gets a blank line before the next text */
+    char last;      /* private: the last byte of the reasoning that has passed */
+    size_t size;    /* bytes of reasoning */
 
     /* All members below are private to the stage. */
     uint32_t block;                 /* 1 + the current block of reasoning; 0: none */
-    uint32_t answer_block;          /* 1 + the last block of the answer; 0: none */
     uint32_t waiting_n;             /* bytes of the buffered word at the cap */
     int64_t cap;                    /* tokens; -1: no cap */
     struct tokens_counter *counter; /* of the current block; NULL: no reasoning came */

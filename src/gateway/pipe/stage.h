@@ -35,7 +35,7 @@ struct pipe_options {
                         is sent under both names that Chat Completions clients read */
     bool as_it_is;    /* the frames are relayed: usage stays as the provider reported it, unless
                         reasoning was split out of the text or is hidden */
-    bool one_thought; /* the client joins the texts of a reply: see struct wire */
+    bool one_thought; /* the client gets all reasoning as one text: see struct wire */
     enum pipe_at_cap at_cap;
     int64_t cap; /* tokens of reasoning; -1: no cap */
     str id;      /* part of the ids of tool calls read from markup; lent */

@@ -136,31 +136,6 @@ static void openai_write_joined_member(struct writer *w, const struct chat_messa
     buf_release(&b);
 }
 
-/* The texts of an answer: two with another part between them are two paragraphs, and so are two
- * messages of Responses. */
-static void openai_write_answer(struct writer *w, const struct chat_message *m)
-{
-    const struct chat_part *last = NULL;
-    size_t size = 64;
-    struct buf b;
-
-    for (size_t i = 0; i < m->part_count; i++)
-        size += m->parts[i].text.n + 2;
-    buf_init(&b, size);
-    for (const struct chat_part *p = m->parts; p < m->parts + m->part_count; p++) {
-        bool apart = last && (last + 1 != p || w->r->dialect == CHAT_RESPONSES);
-
-        if (p->kind != CHAT_PART_TEXT || !p->text.n)
-            continue;
-        if (apart && b.p[b.n - 1] != '\n' && p->text.p[0] != '\n')
-            buf_add(&b, STR("\n\n"));
-        buf_add(&b, p->text);
-        last = p;
-    }
-    json_member_str(w->o, "content", buf_str(&b));
-    buf_release(&b);
-}
-
 /* ---- messages ---- */
 
 static void openai_write_role(struct writer *w, const char *name)
@@ -323,7 +298,7 @@ static void openai_write_assistant(struct writer *w, const struct chat_message *
         json_out_key(w->o, STR("content"));
         openai_write_chunks(w, m);
     } else if (openai_write_count_of(m->parts, m->part_count, CHAT_PART_TEXT) > 0) {
-        openai_write_answer(w, m);
+        openai_write_joined_member(w, m, CHAT_PART_TEXT, "content", "");
     } else if (refused && w->mistral) {
         openai_write_joined_member(w, m, CHAT_PART_REFUSAL, "content", "");
     } else if (openai_write_count_of(m->parts, m->part_count, CHAT_PART_TOOL_CALL) > 0 &&
