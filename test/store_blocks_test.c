@@ -80,7 +80,7 @@ static void check_call(struct store *s, unsigned n, size_t size)
     make(&m, n, size);
     x = (struct expected){&m.row, 0};
     CHECK_F(
-        store_call_get(s, str_c(m.id), (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+        stored_call(s, str_c(m.id), (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
     CHECK_INT(x.seen, 1);
     made_release(&m);
 }
@@ -204,7 +204,7 @@ TEST(a_conversation_costs_what_is_new_in_each_turn)
         if (i % 10 > 1)
             continue;
         CHECK_F(
-            store_call_get(s, c.row.id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+            stored_call(s, c.row.id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
         CHECK_INT(x.seen, 1);
     }
     /* Questions and answers are stored once. In addition, every hundredth request is stored
@@ -515,7 +515,7 @@ TEST(a_store_of_before_blocks_is_read_at_once_and_moved)
 
             make(&m, i, 1500);
             m.row.session_id = m.row.id;
-            CHECK_F(store_call_get(s, m.row.id, (struct store_row_sink){same_row, &x}, &e),
+            CHECK_F(stored_call(s, m.row.id, (struct store_row_sink){same_row, &x}, &e),
                     "%s",
                     e.text);
             CHECK_INT(x.seen, 1);
@@ -552,7 +552,7 @@ TEST(a_store_of_before_blocks_is_read_at_once_and_moved)
         make(&m, i, 1500);
         m.row.session_id = m.row.id;
         CHECK_F(
-            store_call_get(s, m.row.id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+            stored_call(s, m.row.id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
         CHECK_INT(x.seen, 1);
     }
     store_close(s);

@@ -92,7 +92,7 @@ TEST(what_was_acknowledged_outlives_kill_9)
             struct err e;
 
             snprintf(id, sizeof id, "%u-%u", c, acked[c][i]);
-            CHECK_F(store_call_get(s, str_c(id), (struct store_row_sink){check_sample, &seen}, &e),
+            CHECK_F(stored_call(s, str_c(id), (struct store_row_sink){check_sample, &seen}, &e),
                     "%s: %s",
                     id,
                     e.text);
@@ -188,7 +188,7 @@ TEST(a_call_cut_off_by_death_is_a_row_of_its_pieces)
         struct expected x = {row, 0};
 
         CHECK_F(
-            store_call_get(s, row->id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+            stored_call(s, row->id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
         CHECK_INT(x.seen, 1);
     }
     CHECK_INT(ask(&p, "SELECT count(*) FROM call_pieces"), 0);

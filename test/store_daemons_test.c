@@ -107,7 +107,7 @@ TEST(a_request_is_not_stored_as_a_difference_to_one_that_another_store_erased)
                 e.text);
         store_call_put(s.store[0], &row, NULL);
         settle(s.store[0]);
-        CHECK_F(store_call_get(s.store[1], row.id, (struct store_row_sink){same_row, &want}, &e),
+        CHECK_F(stored_call(s.store[1], row.id, (struct store_row_sink){same_row, &want}, &e),
                 "%s",
                 e.text);
     }

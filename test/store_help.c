@@ -2,14 +2,13 @@
 #include "store_help.h"
 
 #include "postgres_help.h"
-#include "store/block.h"
 #include "store/row.h"
 #include "store/words.h"
 
 #include "base/file.h"
 #include "base/rand.h"
-#include "store/db.h"
-#include "store/row.h"
+#include "store/engine_state.h"
+#include "store/store_state.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -86,10 +85,36 @@ void place_init_empty(struct place *p)
     begin_place(p, true);
 }
 
+/* PostgreSQL starts a process for each connection, so the last one stays open until its database is
+ * dropped. */
+static struct {
+    struct db *db;
+    char url[300];
+} rows_from;
+
+static void rows_reader_close(void)
+{
+    db_close(rows_from.db);
+    rows_from.db = NULL;
+}
+
+static struct db *rows_reader(struct store *s)
+{
+    struct err e;
+
+    if (rows_from.db && strcmp(rows_from.url, s->engine->url) == 0)
+        return rows_from.db;
+    rows_reader_close();
+    snprintf(rows_from.url, sizeof rows_from.url, "%s", s->engine->url);
+    CHECK_F(db_open(str_c(rows_from.url), DB_READ, &rows_from.db, &e), "%s", e.text);
+    return rows_from.db;
+}
+
 void place_release(struct place *p)
 {
     char rm[96];
 
+    rows_reader_close();
     if (p->postgres)
         postgres_drop(p->database);
     log_scope_leave(&p->scope);
@@ -366,6 +391,86 @@ static bool is_sample(const struct store_call *row)
            row->complete;
 }
 
+struct stored_row {
+    struct db_value columns[ENGINE_COLUMNS_MAX];
+    size_t n;
+};
+
+struct stored_rows {
+    struct arena arena;
+    struct stored_row *rows;
+    size_t count;
+};
+
+static bool keep_row(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct stored_rows *all = ctx;
+    struct stored_row *row;
+
+    CHECK(n <= ENGINE_COLUMNS_MAX);
+    all->rows = base_realloc(all->rows, (all->count + 1) * sizeof all->rows[0]);
+    row = &all->rows[all->count++];
+    row->n = n;
+    for (size_t i = 0; i < n; i++) {
+        row->columns[i] = columns[i];
+        row->columns[i].s = arena_dup(&all->arena, columns[i].s);
+    }
+    return true;
+}
+
+/* Rows and their texts come from one snapshot, because a mover or an erasure may run. */
+static bool read_rows(struct store *s, const char *where, const struct db_value *args, size_t n,
+                      struct store_row_sink sink, struct err *e)
+{
+    struct stored_rows all = {0};
+    struct texts texts;
+    struct arena arena;
+    struct buf sql;
+    struct db *db;
+    bool ok;
+
+    db = rows_reader(s);
+    buf_init(&sql, 65536);
+    buf_add(&sql, STR("SELECT "));
+    engine_columns(&sql, false);
+    buf_printf(&sql, " FROM llm_interactions %s%c", where, '\0');
+    arena_init(&all.arena, ENGINE_ARENA_MAX);
+    arena_init(&arena, ENGINE_ARENA_MAX);
+    texts_init(&texts, db);
+    ok = db_begin(db, false, e) &&
+         db_query(db, sql.p, args, n, (struct db_rows){keep_row, &all}, e);
+    for (size_t i = 0; ok && i < all.count; i++) {
+        struct texts_place place;
+        struct store_call row;
+
+        arena_reset(&arena);
+        engine_row_read(all.rows[i].columns, all.rows[i].n, &place, &row);
+        ok = texts_read(&texts, &place, &arena, &row, e);
+        if (ok && !sink.on_call(sink.ctx, &row))
+            break;
+    }
+    ok = ok && (all.count > 0 || n == 0 || err_set(e, ERR_NOT_FOUND, "no such call"));
+    db_rollback(db);
+    texts_release(&texts);
+    arena_release(&arena);
+    arena_release(&all.arena);
+    free(all.rows);
+    buf_release(&sql);
+    if (db_kind(db) == DB_SQLITE)
+        rows_reader_close();
+    return ok;
+}
+
+bool stored_call(struct store *s, str id, struct store_row_sink sink, struct err *e)
+{
+    return read_rows(s, "WHERE interaction_id = $1", DB_ARGS(db_text(id)), sink, e);
+}
+
+bool stored_calls(struct store *s, struct store_row_sink sink, struct err *e)
+{
+    return read_rows(s, "ORDER BY started_ms DESC, call_n DESC", DB_NO_ARGS, sink, e);
+}
+
 bool check_sample(void *ctx, const struct store_call *row)
 {
     CHECK_F(is_sample(row), STR_FMT, STR_ARG(row->id));
@@ -378,7 +483,7 @@ unsigned samples_in(struct store *s)
     unsigned count = 0;
     struct err e;
 
-    CHECK_F(store_call_list(s, STR(""), 10000, (struct store_row_sink){check_sample, &count}, &e),
+    CHECK_F(stored_calls(s, (struct store_row_sink){check_sample, &count}, &e),
             "%s",
             e.text);
     return count;

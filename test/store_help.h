@@ -70,6 +70,15 @@ void block_change(struct place *p, long long block, size_t (*edit)(str *entries,
 bool anywhere(struct place *p, str needle);
 bool in_tables(struct place *p, const char *needle);
 
+/* Reads a call of the tables by its id (ERR_NOT_FOUND), or all calls, newest first, with their
+ * texts. */
+struct store_row_sink {
+    bool (*on_call)(void *ctx, const struct store_call *row); /* false: stop */
+    void *ctx;
+};
+bool stored_call(struct store *s, str id, struct store_row_sink sink, struct err *e);
+bool stored_calls(struct store *s, struct store_row_sink sink, struct err *e);
+
 /* A read-only connection. */
 struct db *open_reader(struct place *p);
 

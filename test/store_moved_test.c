@@ -42,7 +42,7 @@ static void check_row(struct store *s, const struct store_call *row)
     struct expected x = {row, 0};
     struct err e;
 
-    CHECK_F(store_call_get(s, row->id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+    CHECK_F(stored_call(s, row->id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
     CHECK_INT(x.seen, 1);
 }
 

@@ -169,7 +169,7 @@ static void check_all(struct chaos *c, unsigned step)
 
         row_of(c, n, &l.row, texts);
         l.seen = 0;
-        there = store_call_get(c->store, l.row.id, (struct store_row_sink){look_at, &l}, &e);
+        there = stored_call(c->store, l.row.id, (struct store_row_sink){look_at, &l}, &e);
         CHECK_F(there == !c->calls[n].gone, "call %u at step %u: %s", n, step, there ? "" : e.text);
         (void)snprintf(
             typed, sizeof typed, below(c, 2) ? "cafe qword%ux" : "\"thought ZWORD%ux\"", n);

@@ -72,7 +72,7 @@ TEST(every_field_comes_back_as_it_was_put)
         for (unsigned i = 0; i < 12; i++) {
             struct expected x = {&rows[i], 0};
 
-            CHECK_F(store_call_get(s, rows[i].id, (struct store_row_sink){same_row, &x}, &e),
+            CHECK_F(stored_call(s, rows[i].id, (struct store_row_sink){same_row, &x}, &e),
                     "%s",
                     e.text);
             CHECK_INT(x.seen, 1);
@@ -80,7 +80,7 @@ TEST(every_field_comes_back_as_it_was_put)
         store_close(s);
         s = open_store(&p); /* the same after a restart */
     }
-    CHECK(!store_call_get(s, STR("not there"), (struct store_row_sink){same_row, NULL}, &e));
+    CHECK(!stored_call(s, STR("not there"), (struct store_row_sink){same_row, NULL}, &e));
     CHECK_INT(e.code, ERR_NOT_FOUND);
     store_close(s);
     arena_release(&a);
@@ -120,27 +120,13 @@ TEST(what_is_no_text_is_kept_as_near_to_it_as_can_be)
     row.decision = STR("[TOOL_CALL] \xff");
     store_call_put(s, &row, NULL);
     settle(s);
-    CHECK_F(store_call_get(s, row.id, (struct store_row_sink){keep_texts, &got}, &e), "%s", e.text);
+    CHECK_F(stored_call(s, row.id, (struct store_row_sink){keep_texts, &got}, &e), "%s", e.text);
     CHECK(str_eq(got, row.answer));
     free((void *)(uintptr_t)got.p);
     CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions"), 1);
     CHECK_INT(ask(&p, "SELECT count(*) FROM call_tools"), 1);
     store_close(s);
     place_release(&p);
-}
-
-struct ids {
-    char text[400];
-    unsigned n_max;
-};
-
-static bool add_id(void *ctx, const struct store_call *row)
-{
-    struct ids *ids = ctx;
-    size_t n = strlen(ids->text);
-
-    snprintf(ids->text + n, sizeof ids->text - n, STR_FMT " ", STR_ARG(row->id));
-    return --ids->n_max > 0;
 }
 
 TEST(texts_that_began_in_pieces_are_whole_in_the_row)
@@ -166,54 +152,9 @@ TEST(texts_that_began_in_pieces_are_whole_in_the_row)
     want = row;
     want.answer = STR("to be, or not to be");
     want.reasoning = STR("hm");
-    CHECK(store_call_get(s, row.id, (struct store_row_sink){same_row, &x}, &e));
+    CHECK(stored_call(s, row.id, (struct store_row_sink){same_row, &x}, &e));
     CHECK_INT(x.seen, 1);
     CHECK_INT(ask(&p, "SELECT count(*) FROM call_pieces"), 0);
-    store_close(s);
-    place_release(&p);
-}
-
-TEST(the_newest_are_listed_first_and_page_by_page)
-{
-    static const struct {
-        const char *before;
-        unsigned n_max, stop;
-        const char *ids;
-    } cases[] = {
-        {"", 10, 10, "c b2 b1 a none "},
-        {"", 2, 10, "c b2 "},
-        {"b2", 2, 10, "b1 a "},
-        {"a", 10, 10, "none "},
-        {"none", 10, 10, ""},
-        {"", 10, 1, "c "},
-    };
-    static const struct {
-        const char *id;
-        int64_t ms;
-    } rows[] = {{"b1", 20}, {"a", 10}, {"c", 30}, {"b2", 20}, {"none", -1}};
-    struct place p;
-    struct store *s;
-    struct err e;
-
-    place_init_empty(&p);
-    s = open_store(&p);
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct store_call row = store_call_none;
-
-        row.id = str_c(rows[i].id);
-        row.started_ms = rows[i].ms;
-        store_call_put(s, &row, NULL);
-    }
-    settle(s);
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct ids ids = {"", cases[i].stop};
-
-        CHECK(store_call_list(
-            s, str_c(cases[i].before), cases[i].n_max, (struct store_row_sink){add_id, &ids}, &e));
-        CHECK_STR(str_c(ids.text), cases[i].ids);
-    }
-    CHECK(!store_call_list(s, STR("x"), 9, (struct store_row_sink){add_id, NULL}, &e));
-    CHECK_INT(e.code, ERR_NOT_FOUND);
     store_close(s);
     place_release(&p);
 }
@@ -323,7 +264,7 @@ TEST(a_store_of_version_1_is_migrated_and_read)
     row.reasoning = STR("because");
     row.has_reasoning = true;
     row.started_ms = 5;
-    CHECK_F(store_call_get(s, STR("old"), (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+    CHECK_F(stored_call(s, STR("old"), (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
     row.id = STR("new");
     store_call_put(s, &row, NULL);
     settle(s);
@@ -427,8 +368,6 @@ TEST(with_none_every_ticket_is_well_and_nothing_is_kept)
     struct store_health h;
     struct place p;
     struct store *s;
-    unsigned seen = 0;
-    struct err e;
 
     place_init_empty(&p);
     snprintf(p.url, sizeof p.url, "none");
@@ -441,9 +380,6 @@ TEST(with_none_every_ticket_is_well_and_nothing_is_kept)
     settle(s);
     store_health(s, &h);
     CHECK(h.ok && h.tables_ok);
-    CHECK(!store_call_get(s, m.row.id, (struct store_row_sink){check_sample, &seen}, &e));
-    CHECK(store_call_list(s, STR(""), 9, (struct store_row_sink){check_sample, &seen}, &e));
-    CHECK_INT(seen, 0);
     store_close(s);
     place_release(&p);
 }
@@ -479,7 +415,7 @@ TEST(a_record_that_is_too_large_is_refused_and_the_next_is_not)
 TEST_MAIN(T(every_field_comes_back_as_it_was_put),
           T(what_is_no_text_is_kept_as_near_to_it_as_can_be),
           T(texts_that_began_in_pieces_are_whole_in_the_row),
-          T(the_newest_are_listed_first_and_page_by_page),
+
           T(a_call_put_twice_is_one_row_and_counts_once), T(what_many_threads_put_is_there_once),
           T(a_store_of_version_1_is_migrated_and_read),
           T(what_is_not_ours_is_refused_and_left_alone), T(a_store_is_named_by_its_url),

@@ -4,7 +4,6 @@
 #include "store/engine_state.h"
 #include "store/row.h"
 
-#define LIST_MAX 10000u
 #define SQL_MAX 8192u
 
 /* ---- opening ---- */
@@ -21,17 +20,10 @@ static const char *const texts[ENGINE_TEXTS] = {
     [ENGINE_LOOK_UP_OWNERS] =
         "SELECT session_id, key_name FROM alert_sessions WHERE session_id IN (#)",
     [ENGINE_LOOK_UP_RUNNING] = "SELECT session_id FROM call_pieces WHERE session_id IN (#)",
-    [ENGINE_GET_CALL] = "SELECT % FROM llm_interactions WHERE interaction_id = $1",
     [ENGINE_GET_SESSION] = "SELECT % FROM llm_interactions WHERE session_id = $1 AND"
                            " (started_ms, call_n) > ($2, $3) ORDER BY started_ms, call_n LIMIT $4",
     [ENGINE_GET_UNMOVED] = "SELECT % FROM llm_interactions WHERE block IS NULL AND call_n > $1"
                            " ORDER BY call_n LIMIT $2",
-    [ENGINE_LIST] = "SELECT % FROM llm_interactions"
-                    " ORDER BY started_ms DESC, call_n DESC LIMIT $1",
-    [ENGINE_LIST_BEFORE] =
-        "SELECT % FROM llm_interactions WHERE (started_ms, call_n) <"
-        " (SELECT started_ms, call_n FROM llm_interactions WHERE interaction_id = $2)"
-        " ORDER BY started_ms DESC, call_n DESC LIMIT $1",
 };
 
 static void engine_make_texts(struct engine *en)
@@ -79,7 +71,6 @@ void engine_close(struct engine *en)
             db_rollback(en->db);
     }
     db_close(en->reader);
-    db_close(en->reader_texts);
     db_close(en->db); /* the last one: a WAL is taken in and goes */
     for (size_t i = 0; i < ENGINE_TEXTS; i++)
         buf_release(&en->text[i]);
@@ -127,8 +118,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     if (o->head_path)
         en->head_path = engine_copy_text(str_c(o->head_path));
     engine_make_texts(en);
-    if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e) &&
-        db_open(o->url, DB_READ, &en->reader_texts, e)) {
+    if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e)) {
         en->kind = db_kind(en->db);
         if (o->lease)
             db_lease_join(en->db, o->lease);
@@ -442,90 +432,6 @@ void engine_rollback(struct engine *en)
 
 /* ---- reading ---- */
 
-struct reading {
-    struct arena arena;
-    struct texts texts;
-    struct store_row_sink sink;
-    size_t count;
-    bool ok;
-    struct err *e;
-};
-
-static bool engine_give_row(void *ctx, const struct db_value *columns, size_t n)
-{
-    struct reading *r = ctx;
-    struct texts_place place;
-    struct store_call row;
-
-    arena_reset(&r->arena);
-    engine_row_read(columns, n, &place, &row);
-    r->ok = texts_read(&r->texts, &place, &r->arena, &row, r->e);
-    r->count += r->ok;
-    return r->ok && r->sink.on_call(r->sink.ctx, &row);
-}
-
-/* Under the lock. A lost connection is opened again by the next caller. */
-static bool engine_read_rows(struct engine *en, const char *sql, const struct db_value *args,
-                             size_t n, struct reading *r)
-{
-    bool ok;
-
-    r->count = 0;
-    r->ok = true;
-    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, r->e)) &&
-         (en->reader_texts || db_open(str_c(en->url), DB_READ, &en->reader_texts, r->e));
-    arena_init(&r->arena, ENGINE_ARENA_MAX);
-    texts_init(&r->texts, en->reader_texts);
-    ok = ok && db_query(en->reader, sql, args, n, (struct db_rows){engine_give_row, r}, r->e) &&
-         r->ok;
-    if (!ok && en->kind == DB_POSTGRES) {
-        db_close(en->reader);
-        db_close(en->reader_texts);
-        en->reader = en->reader_texts = NULL;
-    }
-    texts_release(&r->texts);
-    arena_release(&r->arena);
-    return ok;
-}
-
-bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct err *e)
-{
-    struct reading r = {.sink = sink, .e = e};
-    bool ok;
-
-    pthread_mutex_lock(&en->read_lock);
-    ok = engine_read_rows(en, en->text[ENGINE_GET_CALL].p, DB_ARGS(db_text(id)), &r);
-    pthread_mutex_unlock(&en->read_lock);
-    if (ok && r.count == 0)
-        return err_set(e, ERR_NOT_FOUND, "no call with the id " STR_FMT, STR_ARG(id));
-    return ok;
-}
-
-static bool engine_row_found(void *ctx, const struct store_call *row)
-{
-    (void)ctx;
-    (void)row;
-    return false;
-}
-
-bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_row_sink sink,
-                 struct err *e)
-{
-    struct db_value args[] = {db_int((int64_t)(n_max < LIST_MAX ? n_max : LIST_MAX)),
-                              db_text(before_id)};
-    size_t which = before_id.n > 0 ? ENGINE_LIST_BEFORE : ENGINE_LIST;
-    struct reading r = {.sink = sink, .e = e};
-    bool ok;
-
-    if (before_id.n > 0 &&
-        !engine_get(en, before_id, (struct store_row_sink){engine_row_found, NULL}, e))
-        return false;
-    pthread_mutex_lock(&en->read_lock);
-    ok = engine_read_rows(en, en->text[which].p, args, before_id.n > 0 ? 2 : 1, &r);
-    pthread_mutex_unlock(&en->read_lock);
-    return ok;
-}
-
 struct talks {
     bool (*fn)(void *ctx, str session, str talk);
     void *ctx;
@@ -546,8 +452,7 @@ bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str ses
     bool ok;
 
     pthread_mutex_lock(&en->read_lock);
-    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
-         db_query(en->reader,
+    ok = db_query(en->reader,
                   "SELECT session_id, talk FROM llm_interactions WHERE talk IS NOT NULL"
                   " ORDER BY call_n DESC LIMIT $1",
                   DB_ARGS(db_int((int64_t)n_max)),

@@ -90,7 +90,3 @@ bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str ses
                   void *ctx, struct err *e) MUST_USE;
 bool engine_spent(struct engine *en, bool (*fn)(void *ctx, str key, double usd), void *ctx,
                   struct err *e) MUST_USE;
-
-bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct err *e) MUST_USE;
-bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_row_sink sink,
-                 struct err *e) MUST_USE;

@@ -53,8 +53,7 @@ bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct
 
     *out = (struct store_receipt){0};
     pthread_mutex_lock(&en->read_lock);
-    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
-         db_query(en->reader,
+    ok = db_query(en->reader,
                   "SELECT receipt_id, erased_at_us, sessions, interactions, decisions,"
                   " communications, head_hash, threads, runs FROM erasures WHERE receipt_id = $1 "
                   "AND scrubbed = 1",

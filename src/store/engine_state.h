@@ -35,11 +35,8 @@ enum {
     ENGINE_LOOK_UP_ERASED,
     ENGINE_LOOK_UP_OWNERS,
     ENGINE_LOOK_UP_RUNNING,
-    ENGINE_GET_CALL,
     ENGINE_GET_SESSION,
     ENGINE_GET_UNMOVED,
-    ENGINE_LIST,
-    ENGINE_LIST_BEFORE,
     ENGINE_TEXTS
 };
 
@@ -113,7 +110,7 @@ struct engine {
 
     /* Under the lock: */
     pthread_mutex_t read_lock;
-    struct db *reader, *reader_texts; /* NULL: not open yet */
+    struct db *reader;
 };
 
 /* Begins a transaction. If another daemon has written since, drops all cached state. */

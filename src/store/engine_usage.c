@@ -310,8 +310,7 @@ bool engine_spent(struct engine *en, bool (*fn)(void *ctx, str key, double usd),
     bool ok;
 
     pthread_mutex_lock(&en->read_lock);
-    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
-         db_query(en->reader,
+    ok = db_query(en->reader,
                   "SELECT key_name, sum(cost_usd) FROM usage_hours WHERE key_name <> ''"
                   " GROUP BY key_name HAVING sum(cost_usd) > 0",
                   DB_NO_ARGS,

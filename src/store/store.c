@@ -496,16 +496,3 @@ bool store_spent(struct store *s, bool (*fn)(void *ctx, str key, double usd), vo
 {
     return !s->engine || engine_spent(s->engine, fn, ctx, e);
 }
-
-bool store_call_get(struct store *s, str id, struct store_row_sink sink, struct err *e)
-{
-    if (!s->engine)
-        return err_set(e, ERR_NOT_FOUND, "there is no history: the store is \"none\"");
-    return engine_get(s->engine, id, sink, e);
-}
-
-bool store_call_list(struct store *s, str before_id, size_t n_max, struct store_row_sink sink,
-                     struct err *e)
-{
-    return !s->engine || engine_list(s->engine, before_id, n_max, sink, e);
-}

@@ -225,13 +225,3 @@ bool store_talks(struct store *s, size_t n_max, bool (*fn)(void *ctx, str sessio
 /* The cost of each key's recorded calls in USD; erased calls are not included. */
 bool store_spent(struct store *s, bool (*fn)(void *ctx, str key, double usd), void *ctx,
                  struct err *e) MUST_USE;
-
-/* Reads a row by id (ERR_NOT_FOUND), or rows newest first, starting before the row before_id if
- * that is not empty. Rows are lent for the call; a sink must not read from the store itself. */
-struct store_row_sink {
-    bool (*on_call)(void *ctx, const struct store_call *row); /* false: stop */
-    void *ctx;
-};
-bool store_call_get(struct store *s, str id, struct store_row_sink sink, struct err *e) MUST_USE;
-bool store_call_list(struct store *s, str before_id, size_t n_max, struct store_row_sink sink,
-                     struct err *e) MUST_USE;
