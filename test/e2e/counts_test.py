@@ -19,7 +19,7 @@ KINDS = list(BASES)
 HIDE = {"x-rationale-reasoning": "hide"}
 LOW = {"x-rationale-level": "low"}
 MODELS = {"think": "think+loud", "lengthy": "long-think:600+loud", "plain": "plain",
-          "calls": "think-tools+loud", "no-usage": "think+loud+no-usage"}
+          "calls": "think-tools+loud", "no-usage": "think+loud+no-usage", "slow": "think+loud+no-usage+slow:40"}
 PRICE = {"input": 1000, "output": 1000000}  # USD per million tokens
 
 
@@ -137,6 +137,21 @@ class Counts(unittest.TestCase):
                             if name == "no-usage" and (dialect == kind or kind == "anthropic"):
                                 continue  # passed on unchanged; a message_start always has a count
                             self.check(dialect, f"{kind}-{name}", stream, dialect == "openai", SHOW)
+
+    def test_a_slow_stream_without_usage_has_the_counts_of_a_fast_one(self):
+        for kind in KINDS:
+            if kind == "anthropic":
+                continue  # a message_start always has a count
+            with self.subTest(kind):
+                client = "anthropic" if kind == "openai" else "openai"
+                fast, slow = (self.check(client, f"{kind}-{m}", True, False, SHOW)[1] for m in ("no-usage", "slow"))
+                self.assertGreater(slow["duration_ms"], 120)  # its record was begun while it ran
+                self.assertEqual(slow["output_tokens"], fast["output_tokens"])
+        path, body = ask_in("openai", "openai-slow", question(), True)
+        r = ask(path, body, SHOW)
+        self.assertEqual(record(r)["output_tokens"], slow["output_tokens"])
+        for i, name in enumerate(("input_tokens", "output_tokens", "reasoning_tokens")):
+            self.sums[i] += record(r)[name]
 
     def test_the_sums_of_the_api_and_the_command_are_those_of_the_calls(self):
         self.check("openai", "openai-think", False, False, SHOW)

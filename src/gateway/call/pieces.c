@@ -63,8 +63,11 @@ static void pieces_put_all(struct call *c, uint64_t now)
     if (c->record.last && c->record.last->kind != CALL_SEG_TOOL)
         call_record_flush_text(c, false);
     if (p->count == 0) {
+        struct chat_usage reported = c->sum.usage;
+
         call_summarize(c);
         call_build_row_facts(c, &row); /* without texts: they come as pieces */
+        c->sum.usage = reported;       /* what is counted now is not the count at the end */
         store_call_begin(c->gl->gateway->store, &row);
         call_drop_nodes(c);
     }
