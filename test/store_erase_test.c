@@ -162,6 +162,41 @@ TEST(a_subject_that_a_key_or_a_text_names_is_nowhere)
     }
 }
 
+/* The call ends after the erasure, or its process does. */
+TEST(a_call_that_runs_is_nowhere)
+{
+    for (int ends = 0; ends < 2; ends++) {
+        struct store_call row = store_call_none;
+        struct place p;
+        struct store *s;
+
+        place_init(&p);
+        s = open_store(&p);
+        row.id = STR("one");
+        row.session_id = STR("run-1");
+        row.asked = STR("zanzibar");
+        store_call_begin(s, &row);
+        store_piece_put(s, &(struct store_piece){row.id, 0, STR("answer"), STR("zanzibar ")});
+        settle(s);
+        CHECK(in_tables(&p, WORD));
+        erase(&p, s, STORE_ERASE_SESSION, "run-1");
+        CHECK_INT(ask(&p, "SELECT count(*) FROM call_pieces"), 0);
+        CHECK_INT(ask(&p, "SELECT interactions FROM erasures"), 1);
+        store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("zanzibar")});
+        row.answer = STR("zanzibar zanzibar");
+        row.complete = true;
+        if (ends)
+            store_call_put(s, &row, NULL);
+        settle(s);
+        store_close(s);
+        store_close(open_store(&p));
+        CHECK(!in_tables(&p, WORD));
+        CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions"), 0);
+        CHECK(verify(&p).ok);
+        place_release(&p);
+    }
+}
+
 TEST(a_session_of_an_application_is_nowhere)
 {
     struct place p;
@@ -375,7 +410,7 @@ TEST(results_without_a_session_that_are_over_are_nowhere)
     place_release(&p);
 }
 
-TEST_MAIN(T(a_subject_that_a_key_or_a_text_names_is_nowhere),
+TEST_MAIN(T(a_subject_that_a_key_or_a_text_names_is_nowhere), T(a_call_that_runs_is_nowhere),
           T(a_session_of_an_application_is_nowhere), T(a_subject_of_very_many_sessions_is_nowhere),
           T(memory_does_not_grow_with_the_calls_of_a_subject), T(what_is_over_is_nowhere),
           T(results_without_a_session_that_are_over_are_nowhere))

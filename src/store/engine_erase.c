@@ -222,6 +222,10 @@ static bool engine_erase_calls(struct engine *en, const struct db_value *session
 
 /* ---- sessions ---- */
 
+/* Calls that run: their records are dropped when they arrive. */
+#define RUNNING_CALLS                                                                              \
+    "SELECT DISTINCT call_id FROM call_pieces WHERE session_id = $1 AND NOT EXISTS"                \
+    " (SELECT 1 FROM llm_interactions WHERE interaction_id = call_id)"
 #define OF_SESSION "(SELECT interaction_id FROM llm_interactions WHERE session_id = $1)"
 
 /* Those of before blocks, while there are any. */
@@ -293,6 +297,7 @@ static bool engine_erase_session(struct engine *en, str name, struct audit_count
            engine_erase_drop(
                en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
            engine_erase_calls(en, &session, c, places, e) &&
+           engine_note_erased(en, RUNNING_CALLS, &session, &c->interactions, e) &&
            engine_note_erased(
                en,
                "SELECT communication_id FROM mcp_communications WHERE session_id = $1",

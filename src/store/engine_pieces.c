@@ -251,8 +251,9 @@ bool engine_put_orphans(struct engine *en, size_t *count, struct err *e)
 
         f.id = STR("");
         if (!db_query(en->db,
-                      "SELECT call_id, (SELECT interaction_id FROM llm_interactions"
-                      " WHERE interaction_id = call_id) FROM call_pieces"
+                      "SELECT call_id, coalesce((SELECT interaction_id FROM llm_interactions"
+                      " WHERE interaction_id = call_id), (SELECT subject FROM audit_log"
+                      " WHERE action = 'erased' AND subject = call_id)) FROM call_pieces"
                       " WHERE call_id > $1 AND spool IN ($2, '') ORDER BY call_id LIMIT 1",
                       args,
                       2,
