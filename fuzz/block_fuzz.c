@@ -52,11 +52,11 @@ static void block_fuzz_open(str packed)
 
     arena_init(&a, ARENA_MAX);
     if (block_open(packed, &a, &v, &e)) {
-        for (size_t i = 0; i < block_count(&v); i++) {
+        for (size_t i = 0; i < v.count; i++) {
             sum += block_entry(&v, i).n;
             block_fuzz_entry(block_entry(&v, i));
         }
-        assert(sum == v.raw.n && block_entry(&v, block_count(&v)).n == 0);
+        assert(sum == v.raw.n && block_entry(&v, v.count).n == 0);
     } else {
         assert(e.code == ERR_SYSTEM || e.code == ERR_LIMIT);
     }
@@ -97,7 +97,7 @@ static void block_fuzz_round(str bytes)
         block_add(&b, entries[count]);
     }
     assert(block_pack(&b, &packed, &e) && block_open(buf_str(&packed), &a, &v, &e));
-    assert(block_count(&v) == count);
+    assert(v.count == count);
     for (size_t i = 0; i < count; i++)
         assert(str_eq(block_entry(&v, i), entries[i]));
     buf_release(&packed);

@@ -69,10 +69,7 @@ static void check_packed(str text, size_t piece)
 
     buf_init(&packed, OUT_MAX);
     buf_init(&out, OUT_MAX);
-    gzip_begin(g);
-    for (size_t at = 0; at < text.n; at += piece)
-        gzip_feed(g, str_slice(text, at, at + piece), &packed);
-    gzip_finish(g, &packed);
+    gzip_pack(g, text, &packed);
     assert(unpack_pieces(STR("gzip"), buf_str(&packed), piece, OUT_MAX, &out) == WHOLE);
     assert(str_eq(buf_str(&out), text));
     buf_release(&packed);

@@ -359,7 +359,7 @@ static enum opened open_block(str packed, const str *entries, size_t count)
         CHECK_F(e.code == ERR_SYSTEM, "%s", e.text);
         result = OPENED_ERROR;
     } else {
-        if (block_count(&v) != count)
+        if (v.count != count)
             result = OPENED_OTHER;
         for (size_t i = 0; i <= count; i++)
             if (!str_eq(block_entry(&v, i), i < count ? entries[i] : STR("")))
@@ -387,7 +387,7 @@ static void check_block(struct block *b, const str *entries, size_t count, struc
     CHECK_INT(block_size(b), size);
     arena_init(&a, ARENA_MAX);
     CHECK_F(block_open(buf_str(packed), &a, &v, &e), "%s", e.text);
-    CHECK_INT(block_count(&v), count);
+    CHECK_INT(v.count, count);
     for (size_t i = 0; i < count; i++)
         CHECK(str_eq(block_entry(&v, i), entries[i]));
     CHECK_STR(block_entry(&v, count), "");

@@ -299,7 +299,7 @@ static void put_app(struct store *s)
 
     buf_init(&long_text, EXPORT_TEXT_MAX);
     export_add_prose(&long_text, 5, 200000);
-    store_session_put(s, &session, NULL);
+    store_session_put(s, &session);
     for (unsigned i = 0; i < 150; i++) { /* more than two pages */
         snprintf(id, sizeof id, "tool-%03u", i);
         snprintf(of, sizeof of, "session-%u", i % 30);
@@ -308,7 +308,7 @@ static void put_app(struct store *s)
         tool.result = i % 50 ? STR("a result") : buf_str(&long_text);
         tool.error_message = i % 7 ? STR("") : STR("it failed");
         tool.success = i % 7 != 0;
-        store_tool_put(s, &tool, NULL);
+        store_tool_put(s, &tool);
     }
     settle(s);
     buf_release(&long_text);

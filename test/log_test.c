@@ -116,7 +116,7 @@ TEST(log_evaluates_nothing_when_the_level_is_off)
     CHECK_INT(looked, 0);
     log_warn("x", LOG_I64("n", ++looked));
     CHECK_INT(looked, 1);
-    log_set_level(&f.log, LOG_ERROR);
+    f.log.level = LOG_ERROR;
     log_warn("x", LOG_I64("n", ++looked));
     CHECK_INT(looked, 1);
     CHECK_STR(fixture_read(&f), HEAD "warn msg=x n=1\n");
@@ -258,7 +258,6 @@ static void *write_lines(void *arg)
     snprintf(id, sizeof id, "%p", (void *)&scope);
     log_scope_enter(&scope, &f->log, str_c(id));
     for (uint64_t i = 0; i < LINES_EACH; i++) {
-        log_set_level(&f->log, i % 2 ? LOG_INFO : LOG_DEBUG);
         log_info("line", LOG_U64("i", i), LOG_STR("again", str_c(id)));
         clock_fake_advance_ms(&f->clock, 0);
     }
@@ -357,23 +356,12 @@ TEST(log_lines_of_a_batch_have_each_its_time)
     fixture_release(&f);
 }
 
-TEST(log_levels_have_names)
-{
-    static const char *const names[] = {"debug", "info", "warn", "error"};
-    enum log_level level = LOG_INFO;
-
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        CHECK(log_level_parse(str_c(names[i]), &level) && level == i);
-    CHECK(!log_level_parse(STR("INFO"), &level) && !log_level_parse(STR(""), &level));
-    CHECK_INT(level, LOG_ERROR);
-}
-
 TEST_MAIN(T(log_writes_a_line_of_typed_fields), T(log_values_stay_one_value_on_one_line),
           T(log_evaluates_nothing_when_the_level_is_off), T(log_scopes_nest_and_put_in_the_id),
           T(log_cuts_long_values_at_a_character), T(log_lines_never_pass_their_ceiling),
           T(log_counts_the_lines_it_could_not_write),
           T(log_counts_the_lines_of_a_batch_that_is_lost_and_those_it_told_of),
           T(log_lines_of_many_threads_do_not_mix),
-          T(log_without_a_scope_goes_to_stderr_from_info_on), T(log_levels_have_names),
+          T(log_without_a_scope_goes_to_stderr_from_info_on),
           T(log_quotes_what_needs_it_wherever_it_stands),
           T(log_lines_of_a_batch_have_each_its_time))

@@ -25,9 +25,9 @@ static void make(struct plain *p, uint64_t number)
 
     rand_init(&r, number);
     memset(p, 0, sizeof *p);
-    levels = rand_between(&r, 1, 6);
-    p->keys = rand_between(&r, 1, KEYS_MAX);
-    p->candidates = rand_between(&r, 1, CANDIDATES_MAX);
+    levels = 1 + rand_below(&r, 6);
+    p->keys = 1 + rand_below(&r, KEYS_MAX);
+    p->candidates = 1 + rand_below(&r, CANDIDATES_MAX);
     for (size_t c = 0; c < p->candidates; c++) {
         for (size_t k = 0; k < p->keys; k++)
             p->score[c][k] = (double)rand_below(&r, levels);

@@ -13,7 +13,7 @@ static struct problem_rule *make_rules(struct arena *a, struct rand *r, const st
     for (size_t i = 0; i < n; i++)
         rules[i] = (struct problem_rule){
             .at = {(uint32_t)rand_below(r, p->component_count), str_c(words[rand_below(r, 8)])},
-            .weight = (int64_t)rand_between(r, 1, 5),
+            .weight = 1 + (int64_t)rand_below(r, 5),
             .objective = x->objective[rand_below(r, x->objective_count)],
         };
     return rules;
@@ -32,7 +32,7 @@ static struct problem_example *make_examples(struct arena *a, struct rand *r,
             x->objective[k] = x->objective_count == 1 ? (uint32_t)rand_below(r, p->objective_count)
                                                       : x->objective_count - 1 - k;
         x->share_sum = x->objective_count;
-        x->need_count = rand_between(r, 1, 5);
+        x->need_count = 1 + rand_below(r, 5);
         x->hurt_count = rand_below(r, 3);
         x->needs = make_rules(a, r, p, x, x->need_count);
         x->hurts = make_rules(a, r, p, x, x->hurt_count);
@@ -47,7 +47,7 @@ static void make_problem(struct arena *a, struct rand *r, struct problem *p)
         PROBLEM_ADD, PROBLEM_ADD_ALL, PROBLEM_SWAP, PROBLEM_CUT, PROBLEM_DROP, PROBLEM_NONE};
 
     *p = (struct problem){.name = STR("made"), .unit = 8, .salt = STR("s"), .counter = true};
-    p->component_count = rand_between(r, 1, 4);
+    p->component_count = 1 + rand_below(r, 4);
     p->components = arena_zero(a, p->component_count, sizeof *p->components);
     for (size_t i = 0; i < p->component_count; i++)
         p->components[i] = (struct optimize_component){str_c(names[i]), STR("Go")};
@@ -56,8 +56,8 @@ static void make_problem(struct arena *a, struct rand *r, struct problem *p)
     p->objectives[1] = STR("second");
     p->share[0] = p->share[1] = 1;
     p->report_objectives = true;
-    p->train_count = rand_between(r, 1, 12);
-    p->val_count = rand_between(r, 1, 20);
+    p->train_count = 1 + rand_below(r, 12);
+    p->val_count = 1 + rand_below(r, 20);
     p->train = make_examples(a, r, p, p->train_count);
     p->val = make_examples(a, r, p, p->val_count);
     p->actions = actions;
@@ -70,13 +70,13 @@ static void make_settings(struct rand *r, const struct problem *p, struct optimi
     s->selection = (enum optimize_selection)rand_below(r, 4);
     s->frontier = (enum optimize_frontier)rand_below(r, 4);
     s->pick = (enum optimize_pick)rand_below(r, 2);
-    s->minibatch = rand_between(r, 1, 5);
+    s->minibatch = 1 + rand_below(r, 5);
     s->acceptance = (enum optimize_acceptance)rand_below(r, 2);
     s->merge = rand_below(r, 3) > 0;
     s->merge_overlap = 0;
     s->cache = rand_below(r, 2);
-    s->parents = rand_between(r, 1, 3);
-    s->batches = rand_between(r, 1, 3);
+    s->parents = 1 + rand_below(r, 3);
+    s->batches = 1 + rand_below(r, 3);
     s->keep = (enum optimize_keep)rand_below(r, 3);
     s->keep_count = 2;
     s->metric_calls = p->val_count + rand_below(r, 600);

@@ -316,18 +316,22 @@ TEST(a_traceparent_is_taken_only_as_the_recommendation_has_it)
         {" 00-" TRACE_ID "-" SPAN_ID "-01", false, true},
         {"", false, true},
     };
+    struct rand chance;
 
+    rand_init(&chance, 1);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct otlp_trace t;
         char text[56];
 
-        CHECK_F(otlp_trace_parse(str_c(cases[i].text), &t) == cases[i].ok, "%s", cases[i].text);
+        CHECK_F(otlp_trace_begin(str_c(cases[i].text), &chance, &t) == cases[i].ok,
+                "%s",
+                cases[i].text);
         CHECK_INT(t.sampled, cases[i].sampled);
         otlp_trace_format(&t, text);
         CHECK_INT(strlen(text), 55);
         CHECK((memcmp(text + 3, TRACE_ID, 32) == 0) == cases[i].ok);
         CHECK(memcmp(text + 36, SPAN_ID, 16) != 0);
-        CHECK(otlp_trace_parse(str_c(text), &t));
+        CHECK(otlp_trace_begin(str_c(text), &chance, &t));
     }
 }
 

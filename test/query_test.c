@@ -237,7 +237,7 @@ static void put_exchange(struct world *w, const char *id, const char *session, c
                            .step = STR(""),
                            .timestamp_us = 1};
 
-    store_tool_put(w->store, &t, NULL);
+    store_tool_put(w->store, &t);
 }
 
 TEST(a_tool_is_found_by_its_own_name_and_by_that_with_its_server)

@@ -83,24 +83,6 @@ TEST(rand_below_is_even_for_large_bounds_too)
     CHECK_F(low > 9600 && low < 10400, "%zu", low);
 }
 
-TEST(rand_between_takes_both_ends)
-{
-    bool low = false, high = false;
-    struct rand r;
-
-    rand_init(&r, 3);
-    for (int i = 0; i < 1000; i++) {
-        uint64_t x = rand_between(&r, 5, 8);
-
-        CHECK(x >= 5 && x <= 8);
-        low |= x == 5;
-        high |= x == 8;
-    }
-    CHECK(low && high);
-    CHECK_INT(rand_between(&r, 9, 9), 9);
-    (void)rand_between(&r, 0, UINT64_MAX);
-}
-
 TEST(ids_are_uuids_of_version_7_with_the_time_in_front)
 {
     char out[RAND_ID_SIZE];
@@ -213,7 +195,7 @@ TEST(ids_are_never_given_twice_by_many_threads)
 TEST_MAIN(T(rand_os_fills_all_of_it_differently_each_time),
           T(rand_with_the_same_seed_gives_the_same_numbers), T(rand_steps_as_xoshiro_does),
           T(rand_below_is_even_and_inside), T(rand_below_is_even_for_large_bounds_too),
-          T(rand_between_takes_both_ends), T(ids_are_uuids_of_version_7_with_the_time_in_front),
+          T(ids_are_uuids_of_version_7_with_the_time_in_front),
           T(ids_sort_in_their_order_whatever_the_clock_does),
           T(ids_borrow_a_millisecond_when_the_counter_is_used_up),
           T(ids_are_never_given_twice_by_many_threads))

@@ -66,7 +66,6 @@ static void do_wait(struct served *s, struct server_exchange *x)
 static void do_silent(struct served *s, struct server_exchange *x)
 {
     do_wait(s, x);
-    server_body_drop(x);
     server_head(x, 200, plain, 1);
     server_write(x, STR(": here\n\n"));
 }
@@ -171,7 +170,7 @@ static const struct server_ws_handler ws_handler = {
 
 static void do_ws(struct served *s, struct server_exchange *x)
 {
-    s->ws = server_upgrade(x, &ws_handler, s);
+    s->ws = server_upgrade(x, NULL, 0, &ws_handler, s);
 }
 
 static const struct {

@@ -51,7 +51,7 @@ static void make(struct place *p)
     s = open_store(p);
     fill(s, 0, CALLS, "s");
     settle(s); /* the calls' entries come first */
-    store_tool_put(s, &tool, NULL);
+    store_tool_put(s, &tool);
     store_audit_put(s, STR("me"), STR("config"), STR("reload"), STR("{}"));
     store_close(s);
 }
@@ -259,7 +259,7 @@ TEST(what_is_erased_is_gone_from_every_file_and_the_log_still_holds)
         if (subject)
             settle(s);
         store_call_put(s, &row, NULL);
-        store_tool_put(s, &tool, NULL);
+        store_tool_put(s, &tool);
         fill(s, 150, 300, "stays");
         check_erased(
             &p, s, subject ? STORE_ERASE_SUBJECT : STORE_ERASE_SESSION, subject ? "jane" : "gone");
@@ -383,14 +383,14 @@ TEST(a_session_that_an_application_runs_is_its_own_to_end)
 
     place_init(&p);
     s = open_store(&p);
-    store_session_put(s, &row, NULL);
-    store_session_put(s, &row, NULL);
+    store_session_put(s, &row);
+    store_session_put(s, &row);
     call.id = STR("c");
     call.session_id = STR("s");
     call.started_ms = call.ended_ms = 5;
     call.input_tokens = 7;
     store_call_put(s, &call, NULL);
-    store_session_put(s, &more, NULL);
+    store_session_put(s, &more);
     settle(s);
     CHECK_INT(
         ask(&p,
@@ -402,7 +402,7 @@ TEST(a_session_that_an_application_runs_is_its_own_to_end)
     more.status = STR("failed");
     more.error_message = STR("no");
     more.completed_us = 9000;
-    store_session_put(s, &more, NULL);
+    store_session_put(s, &more);
     store_close(s);
     CHECK_INT(ask(&p,
                   "SELECT count(*) FROM alert_sessions WHERE status = 'failed' AND error_message ="
@@ -433,10 +433,10 @@ TEST(an_exchange_with_a_tool_is_kept_once_and_counted_once)
 
     place_init(&p);
     s = open_store(&p);
-    store_tool_put(s, &row, NULL);
-    store_tool_put(s, &row, NULL);
+    store_tool_put(s, &row);
+    store_tool_put(s, &row);
     settle(s);
-    store_tool_put(s, &row, NULL);
+    store_tool_put(s, &row);
     store_close(s);
     CHECK_INT(ask(&p,
                   "SELECT count(*) FROM mcp_communications WHERE communication_id = 't' AND"

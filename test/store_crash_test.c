@@ -62,7 +62,7 @@ TEST(what_was_acknowledged_outlives_kill_9)
     place_init_empty(&p);
     rand_init_os(&r);
     for (unsigned c = 0; c < CYCLES; c++) {
-        unsigned ms = (unsigned)rand_between(&r, 1, c % 3 == 0 ? 8 : 40), n;
+        unsigned ms = 1 + (unsigned)rand_below(&r, c % 3 == 0 ? 8 : 40), n;
         int ends[2], status;
         pid_t child;
 
@@ -187,8 +187,7 @@ TEST(a_call_cut_off_by_death_is_a_row_of_its_pieces)
         const struct store_call *row = i == 0 ? &begun : i == 1 ? &alone : i == 2 ? &ended : &again;
         struct expected x = {row, 0};
 
-        CHECK_F(
-            stored_call(s, row->id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+        CHECK_F(stored_call(s, row->id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
         CHECK_INT(x.seen, 1);
     }
     CHECK_INT(ask(&p, "SELECT count(*) FROM call_pieces"), 0);

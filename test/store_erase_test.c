@@ -110,8 +110,8 @@ static void plant(struct place *p, struct store *s, const char *key, const char 
     call.decision = STR("[TOOL_CALL] zanzibar: zanzibar");
     call.tools = STR("[\"zanzibar\"]");
     call.segments = STR("[{\"kind\":\"reasoning\",\"at\":0,\"size\":8}]");
-    store_session_put(s, &app, NULL);
-    store_tool_put(s, &tool, NULL);
+    store_session_put(s, &app);
+    store_tool_put(s, &tool);
     store_call_put(s, &call, NULL);
     settle(s);
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -387,7 +387,7 @@ TEST(results_without_a_session_that_are_over_are_nowhere)
 
     place_init(&p);
     s = open_store(&p);
-    store_session_put(s, &open, NULL);
+    store_session_put(s, &open);
     store_close(s);
     for (size_t i = 0; i < COUNT_OF(heuristic_rows); i++)
         do_sql(&p, heuristic_rows[i]);

@@ -199,7 +199,7 @@ static bool count_block(void *ctx, const struct db_value *v, size_t n)
     CHECK_INT(n, 1);
     arena_init(&a, (size_t)1 << 30);
     CHECK_F(block_open(v[0].s, &a, &view, &e), "%s", e.text);
-    for (size_t i = 0; i < block_count(&view); i++)
+    for (size_t i = 0; i < view.count; i++)
         count_entry(ctx, block_entry(&view, i));
     arena_release(&a);
     return true;
@@ -292,11 +292,11 @@ void block_change(struct place *p, long long block, size_t (*edit)(str *entries,
                      &e),
             "%s",
             e.text);
-    CHECK_F(block_count(&b.view) > 0, "no block %lld", block);
-    entries = arena_alloc(&b.arena, (block_count(&b.view) + 1) * sizeof *entries);
-    for (size_t i = 0; i < block_count(&b.view); i++)
+    CHECK_F(b.view.count > 0, "no block %lld", block);
+    entries = arena_alloc(&b.arena, (b.view.count + 1) * sizeof *entries);
+    for (size_t i = 0; i < b.view.count; i++)
         entries[i] = block_entry(&b.view, i);
-    n = edit(entries, block_count(&b.view));
+    n = edit(entries, b.view.count);
     for (size_t i = 0; i < n; i++)
         block_add(&again, entries[i]);
     CHECK_F(block_pack(&again, &out, &e), "%s", e.text);
@@ -437,8 +437,8 @@ static bool read_rows(struct store *s, const char *where, const struct db_value 
     arena_init(&all.arena, ENGINE_ARENA_MAX);
     arena_init(&arena, ENGINE_ARENA_MAX);
     texts_init(&texts, db);
-    ok = db_begin(db, false, e) &&
-         db_query(db, sql.p, args, n, (struct db_rows){keep_row, &all}, e);
+    ok =
+        db_begin(db, false, e) && db_query(db, sql.p, args, n, (struct db_rows){keep_row, &all}, e);
     for (size_t i = 0; ok && i < all.count; i++) {
         struct texts_place place;
         struct store_call row;
@@ -483,9 +483,7 @@ unsigned samples_in(struct store *s)
     unsigned count = 0;
     struct err e;
 
-    CHECK_F(stored_calls(s, (struct store_row_sink){check_sample, &count}, &e),
-            "%s",
-            e.text);
+    CHECK_F(stored_calls(s, (struct store_row_sink){check_sample, &count}, &e), "%s", e.text);
     return count;
 }
 

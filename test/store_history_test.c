@@ -284,13 +284,13 @@ TEST(a_session_that_goes_on_after_it_was_erased_has_a_start)
 
     place_init(&p);
     s = open_store(&p);
-    store_session_put(s, &row, NULL);
+    store_session_put(s, &row);
     settle(s); /* without a start time, lists would not page beyond it */
     CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions WHERE started_at_us = put_at_us"), 1);
     row.started_us = 5;
-    store_session_put(s, &row, NULL);
+    store_session_put(s, &row);
     row.started_us = -1;
-    store_session_put(s, &row, NULL);
+    store_session_put(s, &row);
     settle(s);
     CHECK_INT(ask(&p, "SELECT started_at_us FROM alert_sessions"), 5);
     CHECK(verify(&p).ok);

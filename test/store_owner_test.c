@@ -203,7 +203,7 @@ TEST(what_an_application_opened_for_nobody_is_not_a_clients_to_join)
     struct side s;
 
     side_init(&s);
-    store_session_put(s.store, &app, NULL);
+    store_session_put(s.store, &app);
     put(&s, "b1", "run-1", "bob"); /* in the same batch */
     settle(s.store);
     put(&s, "b2", "run-1", "bob");

@@ -43,8 +43,8 @@ static void make_all(struct place *p)
 
     place_init(p);
     s = open_store(p);
-    store_session_put(s, &app, NULL);
-    store_tool_put(s, &tool, NULL);
+    store_session_put(s, &app);
+    store_tool_put(s, &tool);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         struct store_call row = store_call_none;
 
@@ -69,9 +69,9 @@ static void make_all(struct place *p)
     app.status = STR("completed");
     app.final_analysis = STR("all is well");
     app.completed_us = 3000000;
-    store_session_put(s, &app, NULL);
+    store_session_put(s, &app);
     app.id = STR("quiet"); /* a session without calls */
-    store_session_put(s, &app, NULL);
+    store_session_put(s, &app);
     settle(s);
     CHECK_F(
         store_erase(s, STORE_ERASE_SESSION, STR("gone"), STR("op"), &receipt, &e), "%s", e.text);

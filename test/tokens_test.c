@@ -163,8 +163,8 @@ TEST(tokens_has_two_vocabularies)
     CHECK(tokens_vocab_at(2) == NULL);
     CHECK(tokens_vocab_find(STR("cl100k_base")) == tokens_vocab_at(1));
     CHECK(tokens_vocab_find(STR("o200k")) == NULL);
-    CHECK_INT(tokens_vocab_size(tokens_vocab_at(0)), 199998);
-    CHECK_INT(tokens_vocab_size(tokens_vocab_at(1)), 100256);
+    CHECK_INT(tokens_vocab_at(0)->packed->count, 199998);
+    CHECK_INT(tokens_vocab_at(1)->packed->count, 100256);
 }
 
 TEST(tokens_are_those_of_the_reference)
@@ -402,7 +402,7 @@ static int naive_order(const void *a, const void *b)
 
 static void naive_init(struct naive *o, const struct tokens_vocab *v)
 {
-    uint32_t n = tokens_vocab_size(v);
+    uint32_t n = v->packed->count;
     struct err e;
     size_t at = 0;
 
@@ -424,7 +424,7 @@ static uint32_t naive_rank(const struct naive *o, str bytes)
 {
     const struct naive_token key = {bytes, 0};
     const struct naive_token *hit =
-        bsearch(&key, o->sorted, tokens_vocab_size(o->v), sizeof key, naive_order);
+        bsearch(&key, o->sorted, o->v->packed->count, sizeof key, naive_order);
 
     return hit ? hit->id : UINT32_MAX;
 }
@@ -561,7 +561,7 @@ TEST(tokens_lists_keep_whole_pieces_under_their_ceiling)
     buf_init(&b, 5);
     CHECK(!tokens_decode(v, l.ids, l.n, &b, &e));
     CHECK_INT(e.code, ERR_LIMIT);
-    l.ids[1] = tokens_vocab_size(v);
+    l.ids[1] = v->packed->count;
     CHECK(!tokens_decode(v, l.ids, l.n, &b, &e));
     CHECK_STR(str_c(e.text), "o200k_base has no token 199998");
     buf_release(&b);

@@ -88,7 +88,7 @@ static void check_segment(const struct segment *s, const struct table *t, struct
     check_same(s, t, 0, 0);
     check_same(s, t, WORDS_KEY_MAX, WORDS_KEY_MAX);
     for (size_t i = 0; i < t->n; i += 1 + t->n / 200) {
-        uint64_t key = t->rows[i].key, width = rand_u64(r) >> rand_between(r, 26, 63);
+        uint64_t key = t->rows[i].key, width = rand_u64(r) >> (26 + rand_below(r, 38));
 
         check_same(s, t, key, key);
         check_same(s, t, key + 1, key + width);
@@ -107,7 +107,7 @@ static void fill_table(struct table *t, size_t n, unsigned blocks, struct rand *
     while (t->n < n) {
         size_t some = rand_below(r, 4) ? 1 : 1 + rand_below(r, blocks);
 
-        key += 1 + (rand_u64(r) >> rand_between(r, 36, 63));
+        key += 1 + (rand_u64(r) >> (36 + rand_below(r, 28)));
         if (key > WORDS_KEY_MAX)
             return;
         t->rows[t->n].key = key;

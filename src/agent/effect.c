@@ -131,14 +131,14 @@ enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct age
     return f->state == AGENT_DONE ? KNOWN_DONE : KNOWN_BEGUN;
 }
 
-bool effect_put(struct run *r, const struct agent_effect *effects, size_t n)
+bool effect_put(struct run *r, const struct agent_effect *f)
 {
     struct err e;
 
-    if (r->o->log && !agent_log_put(r->o->log, effects, n, &e))
+    if (r->o->log && !agent_log_put(r->o->log, f, 1, &e))
         return run_break(r, &e);
-    for (size_t i = 0; r->o->on_effect && i < n; i++)
-        r->o->on_effect(r->o->ctx, &effects[i]);
+    if (r->o->on_effect)
+        r->o->on_effect(r->o->ctx, f);
     return true;
 }
 

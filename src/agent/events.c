@@ -73,13 +73,10 @@ static bool cursor_read_number(str text, int64_t *out)
 static void agent_events_cursor_read(struct run_cursor *c, str text)
 {
     while (text.n) {
-        size_t comma = str_find(text, STR(",")), equals;
-        str item = str_slice(text, 0, comma), number = item, part = STR("");
+        str item = str_cut(&text, ','), number = item, part = STR("");
+        size_t equals = str_find(item, STR("=")), i;
         int64_t n;
-        size_t i;
 
-        text = comma == STR_NONE ? STR("") : str_slice(text, comma + 1, text.n);
-        equals = str_find(item, STR("="));
         if (equals != STR_NONE) {
             part = str_slice(item, 0, equals);
             number = str_slice(item, equals + 1, item.n);

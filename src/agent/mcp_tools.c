@@ -24,7 +24,6 @@ struct served {
 struct mcp_toolset {
     struct arena arena;
     struct mcp_names names;
-    struct served *tools[TOOL_COUNT_MAX];
     size_t count;
 };
 
@@ -252,7 +251,7 @@ static bool agent_mcp_tools_add_one(struct mcp_toolset *m, struct toolbox *box,
             return false;
     }
     assert(t->name.n > 0 && toolbox_find(box, t->name));
-    m->tools[m->count++] = t;
+    m->count++;
     return true;
 }
 
@@ -276,23 +275,4 @@ bool mcp_toolset_add(struct mcp_toolset *m, struct toolbox *box, const struct mc
 bool mcp_toolset_find(const struct mcp_toolset *m, str name, str *server, str *tool)
 {
     return mcp_names_find(&m->names, name, server, tool);
-}
-
-bool mcp_toolset_name(const struct mcp_toolset *m, str server, str tool, str *name)
-{
-    size_t found = 0;
-
-    for (size_t i = 0; i < m->count; i++) {
-        const struct served *t = m->tools[i];
-
-        if (str_eq(t->name, tool)) {
-            *name = t->name;
-            return true;
-        }
-        if (!str_eq(t->tool, tool) || (server.n && !str_eq(t->server, server)))
-            continue;
-        *name = t->name;
-        found++;
-    }
-    return found == 1;
 }

@@ -55,6 +55,3 @@ bool mcp_toolset_add(struct mcp_toolset *m, struct toolbox *box, const struct mc
                      str list, struct err *e) MUST_USE;
 /* False if no tool of the set has the name. */
 bool mcp_toolset_find(const struct mcp_toolset *m, str name, str *server, str *tool) MUST_USE;
-/* The reverse: the name of a server's tool in the box. `server` may be "" if only one server has
- * such a tool. `tool` may already be the box's name. */
-bool mcp_toolset_name(const struct mcp_toolset *m, str server, str tool, str *name) MUST_USE;

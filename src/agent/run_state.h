@@ -76,8 +76,8 @@ void effect_hold(struct run *r, const struct agent_effect *f);
 /* Writes the held effects and these in one put; on the run's own thread. `row` or NULL. */
 bool effect_flush(struct run *r, const struct agent_effect *effects, size_t n,
                   const struct agent_row *row);
-/* Writes these alone, on any thread. False: the run is broken. */
-bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
+/* Writes this one alone, on any thread. False: the run is broken. */
+bool effect_put(struct run *r, const struct agent_effect *f);
 /* Whether the log had this effect when the run began. */
 bool effect_logged(const struct run *r, int64_t seq);
 bool run_break(struct run *r, const struct err *e);

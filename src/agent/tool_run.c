@@ -9,8 +9,6 @@
 
 #include "base/rand.h"
 
-#include <errno.h>
-
 #define LOOK_MS 20   /* how often a wait checks the time and the cancel */
 #define RETRY_MS 250 /* and up to as much again, at random */
 #define STACK_SIZE ((size_t)256 << 10)

@@ -319,7 +319,7 @@ static void agent_turn_on_end(void *ctx, struct tool_result *res)
     f.result = buf_str(&res->out);
     if (b->alone)
         effect_hold(r, &f);
-    else if (!effect_put(r, &f, 1))
+    else if (!effect_put(r, &f))
         return;
     agent_record_tool(r, c->tool, &f, b->at_us + (res - b->first));
 }

@@ -131,10 +131,9 @@ static bool agent_make_now(struct run *r, struct agent_effect *f,
 {
     struct buf made;
     struct err e;
-    bool put;
 
     assert(f->state != AGENT_DONE);
-    if (!effect_put(r, f, 1))
+    if (!effect_put(r, f))
         return false;
     buf_init(&made, NOTE_MAX);
     out->ok = make(ctx, &made, &e) && buf_ok(&made, f->name.p, &e);
@@ -146,8 +145,7 @@ static bool agent_make_now(struct run *r, struct agent_effect *f,
     f->failed = !out->ok;
     f->result = out->result;
     f->ended_us = run_now_us(r);
-    put = effect_put(r, f, 1);
-    return put;
+    return effect_put(r, f);
 }
 
 bool agent_work_once(struct agent_work *w, str name, str asked,

@@ -12,13 +12,11 @@
 
 static _Thread_local struct log_scope *scope_now;
 
-static const struct {
-    str name, lead;
-} levels[] = {
-    [LOG_DEBUG] = {STR_INIT("debug"), STR_INIT(" level=debug")},
-    [LOG_INFO] = {STR_INIT("info"), STR_INIT(" level=info")},
-    [LOG_WARN] = {STR_INIT("warn"), STR_INIT(" level=warn")},
-    [LOG_ERROR] = {STR_INIT("error"), STR_INIT(" level=error")},
+static const str levels[] = {
+    [LOG_DEBUG] = STR_INIT(" level=debug"),
+    [LOG_INFO] = STR_INIT(" level=info"),
+    [LOG_WARN] = STR_INIT(" level=warn"),
+    [LOG_ERROR] = STR_INIT(" level=error"),
 };
 
 /* Fields are added whole or not at all: `n` moves when one is complete. */
@@ -32,23 +30,8 @@ void log_init(struct log *log, int fd, enum log_level level, const struct clock 
 {
     log->fd = fd;
     log->clock = clock;
-    atomic_init(&log->level, (int)level);
+    log->level = level;
     atomic_init(&log->dropped, 0);
-}
-
-void log_set_level(struct log *log, enum log_level level)
-{
-    atomic_store_explicit(&log->level, (int)level, memory_order_relaxed);
-}
-
-bool log_level_parse(str name, enum log_level *out)
-{
-    for (size_t i = 0; i < COUNT_OF(levels); i++)
-        if (str_eq(name, levels[i].name)) {
-            *out = (enum log_level)i;
-            return true;
-        }
-    return false;
 }
 
 void log_scope_enter(struct log_scope *scope, struct log *log, str id)
@@ -82,8 +65,7 @@ bool log_on(enum log_level level)
 {
     const struct log *log = scope_now ? scope_now->log : NULL;
 
-    return (int)level >=
-           (log ? atomic_load_explicit(&log->level, memory_order_relaxed) : (int)LOG_INFO);
+    return level >= (log ? log->level : LOG_INFO);
 }
 
 /* Bytes at a place, as far as there is room; past it, the place still moves on. */
@@ -329,7 +311,7 @@ static void log_begin(struct line *l, enum log_level level, const char *message)
     log_put(l,
             &l->n,
             clock_format_next(b ? &b->time : &time, clock_wall_ms(log ? log->clock : &clock_real)));
-    log_put(l, &l->n, levels[level].lead);
+    log_put(l, &l->n, levels[level]);
     log_add(l, &LOG_TEXT("msg", message));
     if (scope_now && scope_now->id.n)
         log_add(l, &LOG_STR("id", scope_now->id));

@@ -44,18 +44,12 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 struct log {
     int fd;
     const struct clock *clock;
-    _Atomic int level;
+    enum log_level level;
     _Atomic uint64_t dropped; /* lines since the last written one */
 };
 
 /* The descriptor and the clock are borrowed. */
 void log_init(struct log *log, int fd, enum log_level level, const struct clock *clock);
-
-/* Takes effect at once, for all threads. */
-void log_set_level(struct log *log, enum log_level level);
-
-/* "debug", "info", "warn", "error". */
-bool log_level_parse(str name, enum log_level *out) MUST_USE;
 
 /* Buffers the lines of a thread that writes many, until the batch is full, log_flush is called or a
  * line above LOG_INFO arrives. */

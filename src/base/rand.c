@@ -80,14 +80,6 @@ uint64_t rand_below(struct rand *r, uint64_t n)
     return x % n;
 }
 
-uint64_t rand_between(struct rand *r, uint64_t low, uint64_t high)
-{
-    assert(low <= high);
-    if (high - low == UINT64_MAX)
-        return rand_u64(r);
-    return low + rand_below(r, high - low + 1);
-}
-
 void rand_ids_init(struct rand_ids *ids, const struct clock *clock)
 {
     memset(ids, 0, sizeof *ids);

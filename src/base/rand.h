@@ -44,9 +44,8 @@ void rand_init(struct rand *r, uint64_t seed);
 void rand_init_os(struct rand *r);
 uint64_t rand_u64(struct rand *r);
 
-/* Uniformly distributed below n, or from low to high. n must not be 0. */
+/* Uniformly distributed below n. n must not be 0. */
 uint64_t rand_below(struct rand *r, uint64_t n);
-uint64_t rand_between(struct rand *r, uint64_t low, uint64_t high);
 
 struct rand_ids {
     const struct clock *clock;

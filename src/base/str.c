@@ -87,6 +87,14 @@ str str_cut(str *rest, char mark)
     return front;
 }
 
+char *str_copy(str s)
+{
+    char *p = base_alloc(s.n + 1);
+
+    *str_put(p, s) = '\0';
+    return p;
+}
+
 size_t str_find_last(str s, char c)
 {
     while (s.n > 0 && s.p[s.n - 1] != c)

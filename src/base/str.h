@@ -135,6 +135,9 @@ size_t str_place(str s, const char *words);
 /* Takes the front of *rest up to the first mark, and the mark; all of it if it has no mark. */
 str str_cut(str *rest, char mark);
 
+/* A copy with a NUL after it, for free(). */
+char *str_copy(str s) MUST_USE;
+
 /* Without the ASCII white space (space, tab, LF, VT, FF, CR) at both ends. */
 str str_trim(str s);
 

@@ -36,22 +36,6 @@ void agent_show_release(struct agent_show *s)
 }
 
 /* Prints one line, truncated. */
-static void show_put_line(struct file_out *out, str text)
-{
-    str front = utf8_cut_count(str_trim(text), SHOWN);
-
-    for (size_t at = 0; at < front.n;) {
-        str rest = str_slice(front, at, front.n);
-        str piece = str_slice(rest, 0, str_find(rest, STR("\n")));
-
-        cli_put_safe(out, str_trim(piece));
-        at += piece.n + 1;
-        if (at < front.n)
-            file_out_add(out, STR(" "));
-    }
-    file_out_add(out, front.n < str_trim(text).n ? STR("...\n") : STR("\n"));
-}
-
 static str show_text(struct agent_show *s, const struct json *doc, const char *name)
 {
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
@@ -81,7 +65,7 @@ static void show_call(struct file_out *out, const struct json *doc, str tool)
     if (arguments && arguments->kind == JSON_OBJECT)
         repr_arguments(&text, doc, arguments);
     buf_add_c(&text, ')');
-    show_put_line(out, buf_str(&text));
+    cli_put_front(out, buf_str(&text), SHOWN);
     buf_release(&text);
 }
 
@@ -190,7 +174,7 @@ static void show_step(struct agent_show *s, str name, const struct json *doc)
                                            !str_eq(show_text(s, doc, "tool_calls"), STR("[]")))) {
         show_put_part(s, &out, run);
         file_out_add(&out, str_eq(name, STR("reasoning")) ? STR("thinks: ") : STR("says: "));
-        show_put_line(&out, text);
+        cli_put_front(&out, text, SHOWN);
     } else if (str_eq(name, STR("tool_call"))) {
         show_put_part(s, &out, run);
         file_out_add(&out, STR("calls: "));
@@ -200,7 +184,7 @@ static void show_step(struct agent_show *s, str name, const struct json *doc)
         file_out_add(&out,
                      str_eq(show_text(s, doc, "ok"), STR("true")) ? STR("  result: ")
                                                                   : STR("  failed: "));
-        show_put_line(&out, show_text(s, doc, "result"));
+        cli_put_front(&out, show_text(s, doc, "result"), SHOWN);
     }
     file_out_flush(&out);
 }
@@ -214,7 +198,7 @@ static void show_error(struct agent_show *s, str name, bool root, const struct j
     if (s->error.n && !(root && str_eq(name, STR("ended")))) {
         file_out_init(&out, STDERR_FILENO);
         file_out_add(&out, STR("error: "));
-        show_put_line(&out, s->error);
+        cli_put_front(&out, s->error, SHOWN);
         file_out_flush(&out);
     }
     s->error =

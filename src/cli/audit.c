@@ -70,7 +70,7 @@ static int audit_run(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code;
 
-    if (!history_count("limit", args->value[LIMIT], 50, QUERY_LIMIT_MAX, &limit))
+    if (!history_limit(args->value[LIMIT], 50, QUERY_LIMIT_MAX, &limit))
         return CLI_USAGE;
     code = history_open(&h, args->value[CONFIG]);
     if (code)

@@ -42,14 +42,12 @@ static bool cases_each_line(const char *path, str text, on_case *fn, void *ctx)
     char name[FILE_PATH_MAX + 32];
 
     for (size_t number = 1; text.n; number++) {
-        size_t end = str_find(text, STR("\n"));
-        str line = str_trim(str_slice(text, 0, end));
+        str line = str_trim(str_cut(&text, '\n'));
 
         (void)snprintf(name, sizeof name, "%s:%zu", path, number);
         if (line.n)
             fn(ctx, name, line);
         progress_set(&p, number);
-        text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
     }
     progress_end(&p);
     return true;

@@ -182,6 +182,8 @@ void cli_put_text(struct cli *cli, str text);
 /* Safe text in one line: " " for each line end, so that a model's text cannot look like a line of
  * the command. */
 void cli_put_line(struct file_out *out, str text);
+/* At most `max` characters of a text as one line, each of its lines trimmed; ends the line. */
+void cli_put_front(struct file_out *out, str text, size_t max);
 /* Writes JSON or CSV to a terminal: "\u009b" for a character that the terminal would obey, so that
  * JSON keeps its meaning. */
 void cli_put_escaped(struct file_out *out, str text);

@@ -76,7 +76,7 @@ static int decisions_run(struct cli *cli, const struct cli_args *args)
     f.model = str_c(args->value[MODEL]);
     f.search = str_c(args->word_count ? args->words[0] : NULL);
     code = CLI_USAGE;
-    if (history_count("limit", args->value[LIMIT], 50, QUERY_LIMIT_MAX, &p.limit) &&
+    if (history_limit(args->value[LIMIT], 50, QUERY_LIMIT_MAX, &p.limit) &&
         history_since(&h, "since", args->value[SINCE], &f.start_us) &&
         history_since(&h, "until", args->value[UNTIL], &f.end_us)) {
         ok = query_decisions(h.reader, &h.asker, &f, &p, &h.out, &e);

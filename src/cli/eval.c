@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #define ARENA_MAX ((size_t)4 << 30)
 #define OUT_MAX ((size_t)256 << 20)

@@ -8,7 +8,6 @@
 #include "store/store.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { CONFIG, FORMAT, OUTPUT, FORCE, SESSION, STATUS, MODEL, KEY, SINCE, UNTIL };
 

@@ -14,7 +14,7 @@
 #define ARENA_MAX ((size_t)512 << 20)
 #define SETTLE_MS 30000 /* for calls that were acknowledged before the command began */
 #define COLUMNS_MAX 12
-#define CELL_MAX 1000 /* characters */
+#define CELL_MAX 1000     /* characters */
 #define LAST_WIDTH_MIN 20 /* if less is left on the line, the last column begins a new line */
 #define ROW_INDENT 2      /* of the second and later lines of a row */
 
@@ -101,8 +101,7 @@ void history_close(struct history *h)
 
 /* ---- options ---- */
 
-bool history_count(const char *option, const char *value, int64_t otherwise, int64_t max,
-                   int64_t *out)
+bool history_limit(const char *value, int64_t otherwise, int64_t max, int64_t *out)
 {
     uint64_t n;
 
@@ -114,7 +113,7 @@ bool history_count(const char *option, const char *value, int64_t otherwise, int
         *out = (int64_t)n;
         return true;
     }
-    cli_complain(CLI_USAGE, "--%s must be a number from 1 to %lld", option, (long long)max);
+    cli_complain(CLI_USAGE, "--limit must be a number from 1 to %lld", (long long)max);
     return false;
 }
 
@@ -221,12 +220,9 @@ str history_line(struct arena *a, str text, size_t width_max)
 void history_show_text(struct cli *cli, str text, const char *indent)
 {
     while (text.n) {
-        size_t line = str_find(text, STR("\n"));
-
         file_out_add(&cli->out, str_c(indent));
-        cli_put_safe(&cli->out, str_slice(text, 0, line));
+        cli_put_safe(&cli->out, str_cut(&text, '\n'));
         file_out_add(&cli->out, STR("\n"));
-        text = line == STR_NONE ? STR("") : str_slice(text, line + 1, text.n);
     }
 }
 
@@ -374,8 +370,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
         history_print_cell(cli, &l, i, str_c(columns[i].head));
     file_out_add(&cli->out, str_c(cli_plain(cli)));
     for (at = 0; at < count * n; at++)
-        history_print_cell(
-            cli, &l, at % n, history_line(&h->arena, cells[at], l.widths[at % n]));
+        history_print_cell(cli, &l, at % n, history_line(&h->arena, cells[at], l.widths[at % n]));
     back_to_us = member ? history_number(h, root, "searched_back_to_us") : -1;
     if (back_to_us >= 0)
         history_note(cli,

@@ -35,8 +35,7 @@ void history_close(struct history *h);
 int history_fail(const struct err *e);
 
 /* N from 1 to max; false after an error message. */
-bool history_count(const char *option, const char *value, int64_t otherwise, int64_t max,
-                   int64_t *out) MUST_USE;
+bool history_limit(const char *value, int64_t otherwise, int64_t max, int64_t *out) MUST_USE;
 /* "24h", "7d", "90m", or a date-time: in microseconds; false after an error message. */
 bool history_since(const struct history *h, const char *option, const char *value,
                    int64_t *out) MUST_USE;

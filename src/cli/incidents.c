@@ -69,7 +69,7 @@ static int incidents_list(struct incidents_command *c)
     int code;
 
     assert(c->alert_table);
-    if (!history_count("limit", c->args->value[LIMIT], 20, BOOK_LIST_MAX, &limit))
+    if (!history_limit(c->args->value[LIMIT], 20, BOOK_LIST_MAX, &limit))
         return CLI_USAGE;
     f.count_max = (size_t)limit;
     ok = alert_table_list(c->alert_table, &f, &c->h.arena, &rows, &n, &e);

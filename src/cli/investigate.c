@@ -75,22 +75,10 @@ static void investigate_block_signals(void)
 
 static void investigate_put_line(struct file_out *out, const char *name, str text)
 {
-    str front = utf8_cut_count(str_trim(text), SHOWN);
-
-    if (!front.n)
+    if (str_trim(text).n == 0)
         return;
     file_out_printf(out, "    %s: ", name);
-    for (size_t at = 0; at < front.n;) { /* as one line */
-        str rest = str_slice(front, at, front.n);
-        size_t end = str_find(rest, STR("\n"));
-        str piece = str_slice(rest, 0, end);
-
-        cli_put_safe(out, str_trim(piece));
-        at += piece.n + 1;
-        if (at < front.n)
-            file_out_add(out, STR(" "));
-    }
-    file_out_add(out, front.n < str_trim(text).n ? STR("...\n") : STR("\n"));
+    cli_put_front(out, text, SHOWN);
 }
 
 static void investigate_keep_decision(struct work *w, const struct incident_step *s)

@@ -73,7 +73,7 @@ static int list_run(struct cli *cli, const struct cli_args *args)
     f.tool = str_c(args->value[TOOL]);
     f.search = str_c(args->value[SEARCH]);
     code = CLI_USAGE;
-    if (history_count("limit", args->value[LIMIT], 20, QUERY_LIMIT_MAX, &p.limit) &&
+    if (history_limit(args->value[LIMIT], 20, QUERY_LIMIT_MAX, &p.limit) &&
         history_since(&h, "since", args->value[SINCE], &f.start_us) &&
         history_since(&h, "until", args->value[UNTIL], &f.end_us)) {
         ok = query_sessions(h.reader, &h.asker, &f, &p, &h.out, &e);

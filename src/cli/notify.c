@@ -125,7 +125,7 @@ static int notify_cli_list(struct cli *cli, const struct cli_args *args)
     int code;
     bool ok;
 
-    if (!history_count("limit", args->value[LIMIT], 20, OUTBOX_LIST_MAX, &limit))
+    if (!history_limit(args->value[LIMIT], 20, OUTBOX_LIST_MAX, &limit))
         return CLI_USAGE;
     code = history_open(&h, args->value[CONFIG]);
     if (code != CLI_OK)

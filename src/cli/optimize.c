@@ -10,7 +10,6 @@
 #include "optimize/run.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #define ARENA_MAX ((size_t)4 << 30)
 #define LINE_SIZE_MAX ((size_t)1 << 30)

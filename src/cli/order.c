@@ -121,12 +121,9 @@ static void order_on_order(void *ctx, const struct order *order)
         order_words(&b, order);
         file_out_printf(&w->cli->out, "%s", cli_dim(w->cli));
         for (str rest = buf_str(&b); rest.n > 0;) {
-            size_t end = str_find(rest, STR("\n"));
-
             file_out_add(&w->cli->out, STR("  | "));
-            order_put_safe(&w->cli->out, str_slice(rest, 0, end));
+            order_put_safe(&w->cli->out, str_cut(&rest, '\n'));
             file_out_add(&w->cli->out, STR("\n"));
-            rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
         }
         file_out_printf(&w->cli->out, "%s", cli_plain(w->cli));
         file_out_flush(&w->cli->out);

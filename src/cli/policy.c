@@ -44,12 +44,12 @@ static const struct cli_option options[] = {
 static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, str body,
                             struct err *e)
 {
-    size_t mark = str_find(path, STR("?"));
+    str query = path, front = str_cut(&query, '?');
     struct app_reply r = {.status = 200, .type = "application/json"};
     struct app_match match = {0};
     struct app_request q = {.method = str_c(method),
-                            .path = str_slice(path, 0, mark),
-                            .query = mark == STR_NONE ? STR("") : str_slice(path, mark + 1, path.n),
+                            .path = front,
+                            .query = query,
                             .body = body,
                             .type = STR("application/json"),
                             .key = STR("cli"),

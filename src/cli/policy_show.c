@@ -7,10 +7,6 @@
 #include "base/json_get.h"
 #include "cli/history.h"
 
-#include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #define SHOWN 300 /* characters of a line */
 
 bool policy_show_json(struct policy_cmd *p)

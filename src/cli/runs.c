@@ -96,7 +96,7 @@ static int runs_list(struct runs *r)
     bool ok;
 
     assert(r->log);
-    if (!history_count("limit", r->args->value[LIMIT], 20, AGENT_LIST_MAX, &limit))
+    if (!history_limit(r->args->value[LIMIT], 20, AGENT_LIST_MAX, &limit))
         return CLI_USAGE;
     f.count_max = (size_t)limit;
     ok = run_json_list(r->log, &f, true, &r->h.out, &e);

@@ -33,7 +33,7 @@ static int search_run(struct cli *cli, const struct cli_args *args)
     if (code)
         return code;
     code = CLI_USAGE;
-    if (history_count("limit", args->value[LIMIT], 20, QUERY_LIMIT_MAX, &limit)) {
+    if (history_limit(args->value[LIMIT], 20, QUERY_LIMIT_MAX, &limit)) {
         ok = query_search(h.reader, &h.asker, str_c(args->words[0]), limit, &h.out, &e);
         code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
         if (code == CLI_OK && !args->value[JSON]) {

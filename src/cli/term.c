@@ -174,6 +174,18 @@ void cli_put_line(struct file_out *out, str text)
     cli_put_safe(out, text);
 }
 
+void cli_put_front(struct file_out *out, str text, size_t max)
+{
+    str whole = str_trim(text), front = utf8_cut_count(whole, max), rest = front;
+
+    while (rest.n) {
+        cli_put_safe(out, str_trim(str_cut(&rest, '\n')));
+        if (rest.n)
+            file_out_add(out, STR(" "));
+    }
+    file_out_add(out, front.n < whole.n ? STR("...\n") : STR("\n"));
+}
+
 /* One write, so that lines of several programs on one terminal do not mix. */
 int cli_complain(int code, const char *fmt, ...)
 {

@@ -66,13 +66,11 @@ static void watch_put_upstream(struct watch_command *w, str name, str url)
 static bool watch_read_upstreams(struct watch_command *w, str list)
 {
     while (list.n) {
-        size_t comma = str_find(list, STR(",")), equals;
-        str item = str_slice(list, 0, comma), name;
+        str item = str_cut(&list, ','), name;
+        size_t equals = str_find(item, STR("="));
         struct client_url url;
         struct err e;
 
-        list = comma == STR_NONE ? STR("") : str_slice(list, comma + 1, list.n);
-        equals = str_find(item, STR("="));
         name = str_slice(item, 0, equals);
         if (equals == STR_NONE || !watched_upstream_find(name)) {
             cli_complain(CLI_USAGE,
@@ -370,10 +368,8 @@ static bool watch_in_path(const char *name)
     bool found = strchr(name, '/') || !env;
 
     while (list.n && !found) {
-        size_t colon = str_find(list, STR(":"));
-        str folder = str_slice(list, 0, colon);
+        str folder = str_cut(&list, ':');
 
-        list = colon == STR_NONE ? STR("") : str_slice(list, colon + 1, list.n);
         (void)snprintf(
             path, sizeof path, STR_FMT "/%s", STR_ARG(folder.n ? folder : STR(".")), name);
         found = access(path, F_OK) == 0;

@@ -228,12 +228,7 @@ static bool config_read_parts(struct config_build *b)
 /* Keys are not written into the file, whatever the place for them is called elsewhere. */
 static bool config_is_key_name(str name)
 {
-    static const char *const names[] = {"api_key", "apikey", "apiKey", "key", "token", "secret"};
-
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (str_eq(name, str_c(names[i])))
-            return true;
-    return false;
+    return str_is_one_of(name, "api_key apikey apiKey key token secret");
 }
 
 /* Names that other programs have for a setting of ours. */

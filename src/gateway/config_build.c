@@ -7,7 +7,6 @@
  */
 #include "gateway/config_build.h"
 
-#include "base/sha256.h"
 #include "gateway/cassette.h"
 #include "gateway/provider.h"
 

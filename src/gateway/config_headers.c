@@ -28,21 +28,10 @@ static bool config_header_value(str s)
  * itself; a second one would make the server split the bytes of the connection at another place. */
 static bool config_header_framing(str name)
 {
-    static const str names[] = {STR_INIT("connection"),
-                                STR_INIT("content-length"),
-                                STR_INIT("expect"),
-                                STR_INIT("host"),
-                                STR_INIT("keep-alive"),
-                                STR_INIT("proxy-connection"),
-                                STR_INIT("te"),
-                                STR_INIT("trailer"),
-                                STR_INIT("transfer-encoding"),
-                                STR_INIT("upgrade")};
-
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (http1_same(name, names[i]))
-            return true;
-    return false;
+    return str_is_one_of_nocase(
+        name,
+        "connection content-length expect host keep-alive proxy-connection te "
+        "trailer transfer-encoding upgrade");
 }
 
 bool config_header_lines(struct config_build *b, const struct json_node *v, struct buf *out)

@@ -398,20 +398,9 @@ static bool config_to_number(struct config_build *b, const struct config_row *ro
 
 static unsigned config_rows_get_choice(const char *choices, str word)
 {
-    str all = str_c(choices);
-    unsigned n = 0;
+    size_t place = str_place(word, choices);
 
-    while (all.n > 0) {
-        size_t end = str_find(all, STR(" "));
-
-        if (str_eq(str_slice(all, 0, end), word))
-            return n;
-        if (end == STR_NONE)
-            break;
-        all = str_slice(all, end + 1, all.n);
-        n++;
-    }
-    return 0; /* the schema has seen to it that this does not happen */
+    return place == STR_NONE ? 0 : (unsigned)place; /* the schema has checked the word */
 }
 
 static bool config_rows_set(struct config_build *b, const struct config_row *row,

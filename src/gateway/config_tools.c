@@ -377,10 +377,7 @@ bool config_tool_ref_read(struct config_build *b, const struct json_node *v,
 {
     const struct config_agents *all = b->c->agents;
     const char *names[CONFIG_TOOL_SOURCES_MAX + 1] = {NULL};
-    str text = config_text(b, v);
-    size_t dot = str_find(text, STR("."));
-    str source = str_slice(text, 0, dot),
-        tool = dot == STR_NONE ? STR("") : str_slice(text, dot + 1, text.n);
+    str text = config_text(b, v), tool = text, source = str_cut(&tool, '.');
 
     for (size_t i = 0; i < all->tools_count; i++) {
         const struct config_tools *t = &all->tools[i];

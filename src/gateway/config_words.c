@@ -45,12 +45,8 @@ const struct json_node *config_at(const struct json *doc, const struct json_node
 {
     str left = str_c(path);
 
-    while (v && left.n > 0) {
-        size_t dot = str_find(left, STR("."));
-
-        v = json_find(doc, v, str_slice(left, 0, dot));
-        left = dot == STR_NONE ? STR("") : str_slice(left, dot + 1, left.n);
-    }
+    while (v && left.n > 0)
+        v = json_find(doc, v, str_cut(&left, '.'));
     return v;
 }
 

@@ -241,7 +241,8 @@ struct headers_listed {
     size_t n;
 };
 
-static bool headers_read_connection(const struct http1_head *h, struct headers_listed *out)
+static bool headers_read_connection(const struct http1_head *h, struct headers_listed *out,
+                                    struct err *e)
 {
     str list, item;
 
@@ -254,7 +255,8 @@ static bool headers_read_connection(const struct http1_head *h, struct headers_l
         list = h->fields[i].value;
         while (http1_list_next(&list, &item)) {
             if (out->n == HEADERS_CONNECTION_MAX)
-                return false;
+                return err_set(
+                    e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
             out->names[out->n++] = item;
         }
     }
@@ -283,9 +285,8 @@ bool headers_add_request(const struct http1_head *h, bool same, struct buf *line
 {
     struct headers_listed listed;
 
-    if (!headers_read_connection(h, &listed))
-        return err_set(
-            e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
+    if (!headers_read_connection(h, &listed, e))
+        return false;
     for (size_t i = 0; i < h->field_count; i++) {
         const struct http1_field *f = &h->fields[i];
         const struct headers_row *row = headers_row_find(&request_table, f->name);
@@ -321,9 +322,8 @@ bool headers_add_all(const struct http1_head *h, bool plain, struct buf *lines, 
     static const str ours[] = {STR_INIT("host"), STR_INIT("content-length"), STR_INIT("expect")};
     struct headers_listed listed;
 
-    if (!headers_read_connection(h, &listed))
-        return err_set(
-            e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
+    if (!headers_read_connection(h, &listed, e))
+        return false;
     for (size_t i = 0; i < h->field_count; i++) {
         const struct http1_field *f = &h->fields[i];
         bool skip = headers_is_hop(f->name) || headers_is_listed(&listed, f->name) ||
@@ -383,10 +383,8 @@ void headers_add_query(str query, struct buf *target)
     char next = str_find(buf_str(target), STR("?")) == STR_NONE ? '?' : '&';
 
     while (query.n) {
-        size_t end = str_find(query, STR("&"));
-        str pair = str_slice(query, 0, end);
+        str pair = str_cut(&query, '&');
 
-        query = end == STR_NONE ? STR("") : str_slice(query, end + 1, query.n);
         if (!headers_param_passes(pair))
             continue;
         buf_add_c(target, next);
@@ -427,10 +425,8 @@ size_t headers_find_secrets(const struct http1_head *h, str out[HEADERS_SECRETS_
             headers_add_secrets(&s, f->value, STR(","), STR(" "));
     }
     while (query.n) {
-        size_t end = str_find(query, STR("&"));
-        str pair = str_slice(query, 0, end);
+        str pair = str_cut(&query, '&');
 
-        query = end == STR_NONE ? STR("") : str_slice(query, end + 1, query.n);
         if (!headers_param_passes(pair))
             headers_add_secrets(&s, pair, STR("&"), STR("="));
     }
@@ -460,10 +456,11 @@ size_t headers_copy_reply(const struct http1_head *h, str key, struct arena *a,
     struct headers_listed listed;
     struct http1_field *copy;
     size_t n = 0, size = 0;
+    struct err e;
     char *p;
 
     *out = NULL;
-    if (!headers_read_connection(h, &listed))
+    if (!headers_read_connection(h, &listed, &e))
         return 0; /* it is unknown which of them are for the gateway only */
     for (size_t i = 0; i < h->field_count && n < HEADERS_REPLY_MAX; i++) {
         const struct http1_field *f = &h->fields[i];

@@ -27,12 +27,9 @@ static uint64_t metrics_process_column(const char *path, unsigned at)
                 text = str_trim(str_slice(text, i, text.n));
                 break;
             }
-        for (; at > 0 && text.n > 0; at--) {
-            size_t space = str_find(text, STR(" "));
-
-            text = str_slice(text, space == STR_NONE ? text.n : space + 1, text.n);
-        }
-        (void)!str_u64(str_slice(text, 0, str_find(text, STR(" "))), &out);
+        for (; at > 0 && text.n > 0; at--)
+            (void)str_cut(&text, ' ');
+        (void)!str_u64(str_cut(&text, ' '), &out);
     }
     arena_release(&a);
     return out;

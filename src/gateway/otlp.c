@@ -395,14 +395,6 @@ static bool otlp_read_parent(str s, struct otlp_trace *t)
            !otlp_is_zero(t->parent_id, sizeof t->parent_id);
 }
 
-bool otlp_trace_parse(str traceparent, struct otlp_trace *out)
-{
-    struct rand chance;
-
-    rand_init_os(&chance);
-    return otlp_trace_begin(traceparent, &chance, out);
-}
-
 bool otlp_trace_begin(str traceparent, struct rand *chance, struct otlp_trace *out)
 {
     bool ok;

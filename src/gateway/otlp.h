@@ -21,9 +21,8 @@ struct otlp_trace {
     str state; /* tracestate */
 };
 
-/* Parses a traceparent header; false, with a new trace, if it is not valid. */
-bool otlp_trace_parse(str traceparent, struct otlp_trace *out);
-/* The same with ids from the caller's generator: they need not be secret, only unique. */
+/* Parses a traceparent header; false, with a new trace, if it is not valid. The ids come from the
+ * caller's generator: they need not be secret, only unique. */
 bool otlp_trace_begin(str traceparent, struct rand *chance, struct otlp_trace *out);
 void otlp_trace_format(const struct otlp_trace *t, char out[56]);
 

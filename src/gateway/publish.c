@@ -14,7 +14,7 @@
 void publish_session(struct store *s, struct hub *h, const struct store_session *row)
 {
     if (s)
-        store_session_put(s, row, NULL);
+        store_session_put(s, row);
     if (h && row->status.n)
         hub_session(h,
                     &(struct hub_session){.id = row->id,
@@ -92,6 +92,6 @@ void publish_tool_start(struct hub *h, const struct store_tool *row, str key)
 void publish_tool_end(struct store *s, struct hub *h, const struct store_tool *row, str key)
 {
     if (s)
-        store_tool_put(s, row, NULL);
+        store_tool_put(s, row);
     publish_tool(h, row, key, true);
 }

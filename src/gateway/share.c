@@ -57,27 +57,9 @@ static void share_report(struct gateway_sharing *s, bool all)
         bus_send(s->bus, TOPIC_LIMITS, buf_str(&s->report));
 }
 
-static str share_line(str *text)
-{
-    size_t n = str_find(*text, STR("\n"));
-    str line = str_slice(*text, 0, n == STR_NONE ? text->n : n);
-
-    *text = n == STR_NONE ? STR("") : str_slice(*text, n + 1, text->n);
-    return line;
-}
-
-static str share_word(str *text)
-{
-    size_t n = str_find(*text, STR(" "));
-    str word = str_slice(*text, 0, n == STR_NONE ? text->n : n);
-
-    *text = n == STR_NONE ? STR("") : str_slice(*text, n + 1, text->n);
-    return word;
-}
-
 static double share_number(str *text)
 {
-    str word = share_word(text);
+    str word = str_cut(text, ' ');
     char number[64];
 
     (void)snprintf(number, sizeof number, STR_FMT, STR_ARG(word));
@@ -88,14 +70,14 @@ static double share_number(str *text)
 static void share_on_limits(void *ctx, const struct bus_peer *from, str text)
 {
     struct gateway_sharing *s = ctx;
-    bool all = str_eq(share_line(&text), STR("all")), base = all && !s->base[from->number];
+    bool all = str_eq(str_cut(&text, '\n'), STR("all")), base = all && !s->base[from->number];
 
     assert(from->number < BUS_PEERS_MAX);
     if (!all && !s->base[from->number])
         return;
     s->base[from->number] = true;
     while (text.n) {
-        str line = share_line(&text);
+        str line = str_cut(&text, '\n');
         struct limits_use u = {0};
 
         u.requests = share_number(&line);
@@ -140,7 +122,7 @@ static void share_on_conversation(void *ctx, const struct bus_peer *from, str te
     uint64_t n;
 
     (void)from;
-    if (str_u64(share_word(&text), &n) && n <= text.n)
+    if (str_u64(str_cut(&text, ' '), &n) && n <= text.n)
         conversations_recall(
             s->g->conversations, str_slice(text, 0, (size_t)n), str_slice(text, (size_t)n, text.n));
 }

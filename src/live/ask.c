@@ -121,18 +121,11 @@ bool ask_unescape(str in, struct ask_value *out)
 
 bool ask_query_next(str *query, str *name, str *value)
 {
-    size_t end, equals;
-    str pair;
-
     while (query->n) {
-        end = str_find(*query, STR("&"));
-        pair = str_slice(*query, 0, end);
-        *query = end == STR_NONE ? STR("") : str_slice(*query, end + 1, query->n);
-        if (!pair.n)
+        *value = str_cut(query, '&');
+        if (!value->n)
             continue;
-        equals = str_find(pair, STR("="));
-        *name = str_slice(pair, 0, equals);
-        *value = equals == STR_NONE ? STR("") : str_slice(pair, equals + 1, pair.n);
+        *name = str_cut(value, '=');
         return true;
     }
     return false;

@@ -437,10 +437,8 @@ static bool mcp_pick_scope(struct flow *f, str challenge)
     buf_init(&b, SCOPES_SIZE_MAX);
     buf_add(&b, wanted.n ? wanted : f->resource.scopes);
     while (rest.n) {
-        size_t end = str_find(rest, STR(" "));
-        str word = str_slice(rest, 0, end);
+        str word = str_cut(&rest, ' ');
 
-        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
         if (word.n && !mcp_words_have(buf_str(&b), word)) {
             if (b.n)
                 buf_add_c(&b, ' ');
@@ -459,13 +457,9 @@ static bool mcp_pick_scope(struct flow *f, str challenge)
 
 static bool mcp_is_within(str scope, str asked)
 {
-    while (scope.n) {
-        size_t end = str_find(scope, STR(" "));
-
-        if (!mcp_words_have(asked, str_slice(scope, 0, end)))
+    while (scope.n)
+        if (!mcp_words_have(asked, str_cut(&scope, ' ')))
             return false;
-        scope = end == STR_NONE ? STR("") : str_slice(scope, end + 1, scope.n);
-    }
     return true;
 }
 

@@ -112,11 +112,9 @@ bool mcp_query_param(str url, str name, struct arena *a, str *out)
 
     assert(name.n > 0);
     while (rest.n) {
-        size_t end = str_find(rest, STR("&")), equals;
-        str pair = str_slice(rest, 0, end);
+        str pair = str_cut(&rest, '&');
+        size_t equals = str_find(pair, STR("="));
 
-        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
-        equals = str_find(pair, STR("="));
         if (equals != STR_NONE &&
             str_eq(mcp_auth_parts_decode(str_slice(pair, 0, equals), a), name)) {
             *out = mcp_auth_parts_decode(str_slice(pair, equals + 1, pair.n), a);
@@ -186,13 +184,9 @@ bool mcp_url_may_follow(str url, str server_url)
 
 bool mcp_words_have(str list, str word)
 {
-    while (list.n) {
-        size_t end = str_find(list, STR(" "));
-
-        if (str_eq(str_slice(list, 0, end), word))
+    while (list.n)
+        if (str_eq(str_cut(&list, ' '), word))
             return true;
-        list = end == STR_NONE ? STR("") : str_slice(list, end + 1, list.n);
-    }
     return false;
 }
 

@@ -67,11 +67,11 @@ static str mcp_raw_member(const struct json *doc, const struct json_node *v, str
 }
 
 static bool mcp_client_tools_hint(const struct json *doc, const struct json_node *v,
-                                  const char *key, bool otherwise)
+                                  const char *key)
 {
     const struct json_node *m = json_find(doc, v, str_c(key));
 
-    return m && m->kind >= JSON_FALSE && m->kind <= JSON_TRUE ? m->kind == JSON_TRUE : otherwise;
+    return m && m->kind == JSON_TRUE;
 }
 
 static void mcp_read_info(const struct json *doc, const struct json_node *v, struct arena *a,
@@ -84,8 +84,8 @@ static void mcp_read_info(const struct json *doc, const struct json_node *v, str
     t->input_schema = mcp_raw_member(doc, v, STR("inputSchema"), a);
     t->output_schema = mcp_raw_member(doc, v, STR("outputSchema"), a);
     t->annotations = mcp_raw_member(doc, v, STR("annotations"), a);
-    t->read_only = mcp_client_tools_hint(doc, hints, "readOnlyHint", false);
-    t->idempotent = mcp_client_tools_hint(doc, hints, "idempotentHint", false);
+    t->read_only = mcp_client_tools_hint(doc, hints, "readOnlyHint");
+    t->idempotent = mcp_client_tools_hint(doc, hints, "idempotentHint");
 }
 
 /* Leaves out a single invalid tool. */

@@ -4,8 +4,6 @@
  */
 #include "mcp/inbox.h"
 
-#include <errno.h>
-
 #define CANCEL_LOOK_NS (50u * CLOCK_NS_PER_MS) /* how often a wait checks *cancel */
 
 void mcp_inbox_init(struct mcp_inbox *b, size_t size_max)

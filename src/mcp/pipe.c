@@ -153,13 +153,9 @@ static str mcp_pipe_last_words(const struct mcp_pipe *p)
 {
     str all = str_trim((str){p->tail, p->tail_size}), rest = all;
 
-    while (rest.n) {
-        size_t end = str_find(rest, STR("\n"));
-
+    for (; rest.n; (void)str_cut(&rest, '\n'))
         if (rest.n >= 5 && strncasecmp(rest.p, "error", 5) == 0)
             return str_slice(rest, 0, rest.n < SAID_MAX ? rest.n : SAID_MAX);
-        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
-    }
     return str_slice(all, all.n > SAID_MAX ? all.n - SAID_MAX : 0, all.n);
 }
 

@@ -29,15 +29,6 @@ static bool mcp_replay_read_add_fault(struct replay *r, str file, unsigned line,
 
 /* ---- one file ---- */
 
-static str mcp_replay_read_line_of(str *text)
-{
-    size_t end = str_find(*text, STR("\n"));
-    str line = str_slice(*text, 0, end);
-
-    *text = end == STR_NONE ? STR("") : str_slice(*text, end + 1, text->n);
-    return str_trim(line);
-}
-
 static bool replay_parse_line(struct replay *r, str file, unsigned line, str text, struct json *doc)
 {
     struct err e;
@@ -98,9 +89,9 @@ static bool read_recording(struct replay *r, str file, str text, struct recordin
     json_init(&rec->meta);
     if (str_starts(text, STR("\xef\xbb\xbf")))
         text = str_slice(text, 3, text.n);
-    if (replay_parse_line(r, rec->file, 1, mcp_replay_read_line_of(&text), &rec->head) &&
+    if (replay_parse_line(r, rec->file, 1, str_trim(str_cut(&text, '\n')), &rec->head) &&
         read_name(r, rec) && read_match(r, rec) &&
-        replay_parse_line(r, rec->file, 2, mcp_replay_read_line_of(&text), &rec->meta)) {
+        replay_parse_line(r, rec->file, 2, str_trim(str_cut(&text, '\n')), &rec->meta)) {
         rec->output = text;
         read_outcome(r, rec);
         return true;

@@ -13,13 +13,12 @@
 static const char *const level_names[] = {
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
 
-static enum mcp_level mcp_level_of(const struct json *doc, const struct json_node *name,
-                                   enum mcp_level otherwise)
+static enum mcp_level mcp_level_of(const struct json *doc, const struct json_node *name)
 {
     for (size_t i = 0; i < COUNT_OF(level_names); i++)
         if (json_is(doc, name, str_c(level_names[i])))
             return (enum mcp_level)i;
-    return otherwise;
+    return MCP_LOG_OFF;
 }
 
 static unsigned mcp_caps_of(const struct json *doc, const struct json_node *v)
@@ -227,7 +226,7 @@ static void mcp_reply_empty(struct mcp_answer *r)
 static void mcp_set_level(struct mcp_answer *r)
 {
     const struct json_node *name = json_find(r->doc, r->message->params, STR("level"));
-    enum mcp_level level = mcp_level_of(r->doc, name, MCP_LOG_OFF);
+    enum mcp_level level = mcp_level_of(r->doc, name);
 
     assert(r->session);
     if (level == MCP_LOG_OFF) {
@@ -369,7 +368,7 @@ void mcp_answer_init(struct mcp_answer *r)
         r->level = r->session->level;
     } else {
         r->caps = mcp_caps_of(doc, json_find(doc, meta, STR(MCP_META_CAPABILITIES)));
-        r->level = mcp_level_of(doc, json_find(doc, meta, STR(MCP_META_LOG_LEVEL)), MCP_LOG_OFF);
+        r->level = mcp_level_of(doc, json_find(doc, meta, STR(MCP_META_LOG_LEVEL)));
     }
     if (token && (token->kind == JSON_STRING || token->kind == JSON_NUMBER))
         r->progress = json_raw(doc, token);

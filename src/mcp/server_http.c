@@ -9,7 +9,6 @@
 #include "mcp/serving.h"
 #include "net/server.h"
 
-#include <errno.h>
 #include <netdb.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -246,12 +245,7 @@ static str mcp_bare_host(str host)
 
 static bool mcp_is_local(str host)
 {
-    static const str names[] = {STR_INIT("localhost"), STR_INIT("127.0.0.1"), STR_INIT("::1")};
-
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (http1_same(host, names[i]))
-            return true;
-    return false;
+    return str_is_one_of_nocase(host, "localhost 127.0.0.1 ::1");
 }
 
 static bool mcp_origin_ok(const struct http1_head *head, bool keyed)

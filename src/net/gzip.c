@@ -33,11 +33,6 @@ void gzip_free(struct gzip *g)
     free(g);
 }
 
-void gzip_begin(struct gzip *g)
-{
-    deflateReset(&g->z);
-}
-
 /* zlib does not write through next_in, but its type is not const. */
 static void gzip_set_input(z_stream *z, str s)
 {
@@ -46,9 +41,10 @@ static void gzip_set_input(z_stream *z, str s)
     z->avail_in = (uInt)s.n;
 }
 
-static void gzip_pump(struct gzip *g, str piece, int flush, struct buf *out)
+void gzip_pack(struct gzip *g, str body, struct buf *out)
 {
-    gzip_set_input(&g->z, piece);
+    deflateReset(&g->z);
+    gzip_set_input(&g->z, body);
     do {
         size_t want = g->z.avail_in / 4 + ROOM_MIN;
         char *p = buf_room(out, want);
@@ -57,26 +53,9 @@ static void gzip_pump(struct gzip *g, str piece, int flush, struct buf *out)
             return;
         g->z.next_out = (Bytef *)p;
         g->z.avail_out = (uInt)want;
-        deflate(&g->z, flush);
+        deflate(&g->z, Z_FINISH);
         buf_wrote(out, want - g->z.avail_out);
     } while (g->z.avail_out == 0);
-}
-
-void gzip_feed(struct gzip *g, str piece, struct buf *out)
-{
-    if (piece.n > 0)
-        gzip_pump(g, piece, Z_SYNC_FLUSH, out);
-}
-
-void gzip_finish(struct gzip *g, struct buf *out)
-{
-    gzip_pump(g, STR(""), Z_FINISH, out);
-}
-
-void gzip_pack(struct gzip *g, str body, struct buf *out)
-{
-    gzip_begin(g);
-    gzip_pump(g, body, Z_FINISH, out);
 }
 
 struct gzip_unpacker {

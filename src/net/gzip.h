@@ -1,11 +1,7 @@
 /* gzip.h - compresses and decompresses bodies, within limits.
  *
  *     struct gzip *g = gzip_new();                 one for many bodies: it is large
- *     gzip_pack(g, body, &out);                    whole; or
- *     gzip_begin(g); gzip_feed(g, piece, &out)...; gzip_finish(g, &out);
- *
- * Each gzip_feed ends with a sync flush, so the other side can read everything so far and streams
- * of events can be compressed, too; an empty piece adds nothing.
+ *     gzip_pack(g, body, &out);
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,9 +15,6 @@ struct gzip;
 struct gzip *gzip_new(void);
 void gzip_free(struct gzip *g); /* NULL does nothing */
 
-void gzip_begin(struct gzip *g);
-void gzip_feed(struct gzip *g, str piece, struct buf *out);
-void gzip_finish(struct gzip *g, struct buf *out);
 void gzip_pack(struct gzip *g, str body, struct buf *out);
 
 /* ERR_INPUT if the bytes are not gzip, are truncated or are followed by others; ERR_LIMIT if the

@@ -103,8 +103,6 @@ const struct http1_head *server_request(struct server_exchange *x);
  * server_request parses it again, and spans of its texts stay valid. */
 void server_request_drop(struct server_exchange *x);
 str server_body(const struct server_exchange *x);
-/* Frees the body before a long reply. */
-void server_body_drop(struct server_exchange *x);
 /* The peer's address as text, for the access log; lent until the next server_peer. */
 str server_peer(const struct server_exchange *x);
 /* The peer's address: IPv6, or a mapped IPv4 address; all zero for a Unix socket. */
@@ -155,14 +153,10 @@ struct server_ws_handler {
 };
 
 /* Ends the exchange. NULL if the request was not a valid handshake; then the error reply is already
- * sent. The handler must outlive the socket. The server answers pings, and pings a client that is
- * silent for long. */
-struct server_ws *server_upgrade(struct server_exchange *x, const struct server_ws_handler *h,
-                                 void *ctx);
-/* The same with additional headers of the reply, such as the chosen protocol. */
-struct server_ws *server_upgrade_with(struct server_exchange *x,
-                                      const struct server_header *headers, size_t n,
-                                      const struct server_ws_handler *h, void *ctx);
+ * sent. The headers are added to the reply, such as the chosen protocol. The handler must outlive
+ * the socket. The server answers pings, and pings a client that is silent for long. */
+struct server_ws *server_upgrade(struct server_exchange *x, const struct server_header *headers,
+                                 size_t n, const struct server_ws_handler *h, void *ctx);
 void server_ws_send(struct server_ws *w, bool text, str data);
 /* Sends frames that were encoded once (ws_encode) for many sockets. */
 void server_ws_send_frames(struct server_ws *w, str frames);

@@ -85,8 +85,7 @@ void tls_sessions_add(struct tls_sessions *s, str host, SSL_SESSION *session)
     tls_sessions_make_room(s, host);
     assert(s->n < TLS_SESSIONS_MAX);
     k = &s->kept[s->n++];
-    *k = (struct kept){session, s->order++, host.n, base_alloc(host.n + 1)};
-    memcpy(k->host, host.p, host.n);
+    *k = (struct kept){session, s->order++, host.n, str_copy(host)};
     pthread_mutex_unlock(&s->lock);
 }
 

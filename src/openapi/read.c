@@ -78,27 +78,10 @@ static bool openapi_is(const struct openapi_reader *r, const struct json_node *v
 /* Headers that the HTTP client or the tool writes. */
 static bool openapi_header_fixed(str name)
 {
-    static const char *const names[] = {"accept",
-                                        "accept-encoding",
-                                        "authorization",
-                                        "connection",
-                                        "content-length",
-                                        "content-type",
-                                        "cookie",
-                                        "expect",
-                                        "host",
-                                        "idempotency-key",
-                                        "keep-alive",
-                                        "proxy-connection",
-                                        "te",
-                                        "trailer",
-                                        "transfer-encoding",
-                                        "upgrade"};
-
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (name.n == strlen(names[i]) && strncasecmp(name.p, names[i], name.n) == 0)
-            return true;
-    return false;
+    return str_is_one_of_nocase(name,
+                                "accept accept-encoding authorization connection content-length "
+                                "content-type cookie expect host idempotency-key keep-alive "
+                                "proxy-connection te trailer transfer-encoding upgrade");
 }
 
 static bool openapi_header_name(str name)

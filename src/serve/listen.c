@@ -8,7 +8,6 @@
 #include "net/server.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <stddef.h>

@@ -388,7 +388,7 @@ static bool live_upgrade_exchange(struct exchange *ex, struct live *l)
     assert(n <= COUNT_OF(headers));
     ex->status = 101;
     exchange_done(ex);
-    l->ws = server_upgrade_with(x, headers, n, &socket_handler, l);
+    l->ws = server_upgrade(x, headers, n, &socket_handler, l);
     assert(l->ws);
     return true;
 }

@@ -82,12 +82,10 @@ void login_free(struct login *l)
 static str cookie_value(str cookies)
 {
     while (cookies.n) {
-        size_t end = str_find(cookies, STR(";"));
-        str one = str_trim(str_slice(cookies, 0, end));
+        str one = str_trim(str_cut(&cookies, ';'));
 
         if (str_starts(one, STR(NAME)))
             return str_slice(one, strlen(NAME), one.n);
-        cookies = end == STR_NONE ? STR("") : str_slice(cookies, end + 1, cookies.n);
     }
     return STR("");
 }

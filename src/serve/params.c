@@ -61,22 +61,17 @@ void params_init(struct params *p, struct exchange *ex, struct arena *a)
     p->field = p->expected = NULL;
     p->value = STR("");
     while (rest.n) {
-        size_t end = str_find(rest, STR("&")), equals;
-        str pair = str_slice(rest, 0, end);
+        str value = str_cut(&rest, '&'), name;
 
-        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
-        if (pair.n == 0)
+        if (value.n == 0)
             continue;
-        equals = str_find(pair, STR("="));
+        name = str_cut(&value, '=');
         if (p->n == PARAMS_MAX) {
             params_wrong(p, "query", "string", "there are more than %d parameters", PARAMS_MAX);
             return;
         }
-        if (!params_decode(a, str_slice(pair, 0, equals), true, &p->at[p->n].name) ||
-            !params_decode(a,
-                           equals == STR_NONE ? STR("") : str_slice(pair, equals + 1, pair.n),
-                           true,
-                           &p->at[p->n].value)) {
+        if (!params_decode(a, name, true, &p->at[p->n].name) ||
+            !params_decode(a, value, true, &p->at[p->n].value)) {
             params_wrong(p, "query", "string", "a parameter is not UTF-8 written with %%XX");
             return;
         }

@@ -15,7 +15,6 @@
 #include "serve/work.h"
 #include "store/daemons.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>

@@ -423,15 +423,14 @@ static bool watch_may_use(struct exchange *ex, const struct watch_run *run)
 static bool watch_read_target(struct exchange *ex, struct watch_request *r)
 {
     const struct http1_head *h = server_request(ex->x);
-    size_t slash = str_find(ex->rest, STR("/"));
-    str rest = slash == STR_NONE ? STR("") : str_slice(ex->rest, slash + 1, ex->rest.n);
+    str rest = ex->rest, run = str_cut(&rest, '/');
     size_t end = str_find(rest, STR("/"));
     str name = str_slice(rest, 0, end);
 
     r->upstream = watched_upstream_find(name);
     if (r->upstream && str_eq(name, STR("openai")) && http1_has(h, STR("chatgpt-account-id")))
         r->upstream = watched_upstream_find(STR("chatgpt"));
-    r->run = watch_run_find(ex->worker->daemon->watch_runs, str_slice(ex->rest, 0, slash));
+    r->run = watch_run_find(ex->worker->daemon->watch_runs, run);
     if (!r->run || !r->upstream) {
         if (r->run)
             watch_run_release(r->run);

@@ -502,7 +502,7 @@ void watch_socket_begin(struct exchange *ex, const struct watch_request *r,
     conn_handler_set(c, &watch_socket_up, s);
     ex->status = 101;
     exchange_done(ex);
-    s->ws = server_upgrade_with(x, headers, n, &watch_socket_down, s);
+    s->ws = server_upgrade(x, headers, n, &watch_socket_down, s);
     assert(s->ws); /* the handshake was checked before the upstream was contacted */
     if (rest.n)
         watch_socket_on_bytes(s, rest);

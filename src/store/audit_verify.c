@@ -77,13 +77,13 @@ size_t verify_ids(struct verify *v, str action, struct db_value args[PAGE])
     return n;
 }
 
-void verify_sql_in(struct verify *v, const char *before, const char *after)
+void verify_sql_in(struct verify *v, const char *before)
 {
     buf_reset(&v->sql);
     buf_add(&v->sql, str_c(before));
     for (unsigned i = 1; i <= PAGE; i++)
         buf_printf(&v->sql, "%s$%u", i > 1 ? ", " : "", i);
-    buf_add(&v->sql, str_c(after));
+    buf_add_c(&v->sql, ')');
     buf_add_c(&v->sql, '\0');
 }
 
@@ -108,10 +108,8 @@ static bool audit_verify_read_tools(struct verify *v, struct err *e)
 
     if (verify_ids(v, STR("tool"), args) == 0)
         return true;
-    verify_sql_in(v,
-                  "SELECT " ENGINE_TOOL_COLUMNS
-                  " FROM mcp_communications WHERE communication_id IN (",
-                  ")");
+    verify_sql_in(
+        v, "SELECT " ENGINE_TOOL_COLUMNS " FROM mcp_communications WHERE communication_id IN (");
     return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){audit_verify_add_tool, v}, e);
 }
 
@@ -140,7 +138,7 @@ static bool audit_verify_read_erased(struct verify *v, struct err *e)
     if (n == 0)
         return true;
     verify_sql_in(
-        v, "SELECT DISTINCT subject FROM audit_log WHERE action = 'erased' AND subject IN (", ")");
+        v, "SELECT DISTINCT subject FROM audit_log WHERE action = 'erased' AND subject IN (");
     return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){audit_verify_add_erased, v}, e);
 }
 

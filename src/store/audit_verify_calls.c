@@ -79,8 +79,7 @@ static bool verify_read_sessions(struct verify *v, struct err *e)
                   " CASE WHEN EXISTS (SELECT 1 FROM call_pieces p WHERE p.session_id ="
                   " s.session_id) THEN 1 ELSE 0 END, (SELECT i.call_n FROM llm_interactions i"
                   " WHERE i.session_id = s.session_id ORDER BY i.started_ms, i.call_n LIMIT 1)"
-                  " FROM alert_sessions s WHERE s.session_id IN (",
-                  ")");
+                  " FROM alert_sessions s WHERE s.session_id IN (");
     return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){verify_on_session, v}, e);
 }
 
@@ -198,7 +197,7 @@ bool verify_read_calls(struct verify *v, struct err *e)
 
     if (verify_ids(v, STR("record"), args) == 0)
         return true;
-    verify_sql_in(v, "interaction_id IN (", ")");
+    verify_sql_in(v, "interaction_id IN (");
     where = arena_dup(&v->arena, buf_str(&v->sql));
     if (!verify_page_read(v, where.p, args, PAGE, e))
         return false;
@@ -245,8 +244,8 @@ static bool verify_read_tombstones(struct verify *v, int64_t first, int64_t last
         args[i] = first + i <= last
                       ? db_text(arena_printf(&v->call_arena, "%lld", (long long)first + i))
                       : db_null();
-    verify_sql_in(
-        v, "SELECT detail, digest FROM audit_log WHERE action = 'erased' AND detail IN (", ")");
+    verify_sql_in(v,
+                  "SELECT detail, digest FROM audit_log WHERE action = 'erased' AND detail IN (");
     return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){verify_on_tombstone, v}, e);
 }
 

@@ -52,8 +52,7 @@ static bool audit_verify_read_receipts(struct verify *v, struct err *e)
         return true;
     verify_sql_in(v,
                   "SELECT head_hash, receipt_id, erased_at_us, sessions, interactions, decisions,"
-                  " communications, threads, runs FROM erasures WHERE head_hash IN (",
-                  ")");
+                  " communications, threads, runs FROM erasures WHERE head_hash IN (");
     if (!db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){audit_verify_judge_receipt, v}, e))
         return false;
     if (v->receipts - before != n)

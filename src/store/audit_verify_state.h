@@ -80,8 +80,8 @@ struct verify {
 void verify_wrong(struct verify *v, int64_t seq, const char *why, str about);
 /* The ids of a table's rows that the page's entries name: $1 to $100, padded with NULL. */
 size_t verify_ids(struct verify *v, str action, struct db_value args[VERIFY_PAGE]);
-/* Writes before, $1 to $100 and after to v->sql. */
-void verify_sql_in(struct verify *v, const char *before, const char *after);
+/* Writes before, $1 to $100 and ")" to v->sql. */
+void verify_sql_in(struct verify *v, const char *before);
 
 void verify_keep_digest(struct verify *v, str id, const uint8_t digest[SHA256_SIZE]);
 

@@ -563,11 +563,6 @@ bool block_open(str packed, struct arena *a, struct block_view *out, struct err 
     return true;
 }
 
-size_t block_count(const struct block_view *v)
-{
-    return v->count;
-}
-
 str block_entry(const struct block_view *v, size_t n)
 {
     size_t from;

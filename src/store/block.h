@@ -142,6 +142,5 @@ struct block_view {
  * arena has no room for it. */
 bool block_open(str packed, struct arena *a, struct block_view *out, struct err *e) MUST_USE;
 
-size_t block_count(const struct block_view *v);
 /* The entry at a place, lent from the arena. "": its call was erased, or n is out of range. */
 str block_entry(const struct block_view *v, size_t n);

@@ -320,16 +320,6 @@ static void bus_dispatch(struct bus *b, struct bus_known *k, str topic, str text
             b->topics[i].fn(b->topics[i].ctx, &from, text);
 }
 
-/* The word up to the next space. */
-static str bus_word(str *rest)
-{
-    size_t n = str_find(*rest, STR(" "));
-    str word = str_slice(*rest, 0, n == STR_NONE ? rest->n : n);
-
-    *rest = n == STR_NONE ? STR("") : str_slice(*rest, n + 1, rest->n);
-    return word;
-}
-
 /* A message whose beginning was lost is lost as a whole. */
 static void bus_receive_rest(struct bus *b, struct bus_known *k, str text, bool more)
 {
@@ -345,7 +335,7 @@ static void bus_receive_rest(struct bus *b, struct bus_known *k, str text, bool 
 
 static bool bus_receive_one(struct bus *b, struct bus_known *k, str *rest)
 {
-    str topic = bus_word(rest), size = bus_word(rest), text;
+    str topic = str_cut(rest, ' '), size = str_cut(rest, ' '), text;
     bool more = str_ends(size, STR("+"));
     uint64_t n;
 
@@ -371,7 +361,8 @@ static bool bus_receive_one(struct bus *b, struct bus_known *k, str *rest)
 
 static void bus_receive(struct bus *b, str payload)
 {
-    str daemon = bus_word(&payload), instance = bus_word(&payload), word = bus_word(&payload);
+    str daemon = str_cut(&payload, ' '), instance = str_cut(&payload, ' '),
+        word = str_cut(&payload, ' ');
     struct bus_known *k;
     uint64_t number;
 
@@ -392,14 +383,12 @@ static void bus_receive(struct bus *b, str payload)
 
 /* ---- the thread ---- */
 
-static bool bus_exec(struct bus *b, const char *sql, char *out, size_t size)
+static bool bus_exec(struct bus *b, const char *sql)
 {
     PGresult *r = PQexec(b->conn, sql);
     ExecStatusType got = PQresultStatus(r);
     bool ok = got == PGRES_COMMAND_OK || got == PGRES_TUPLES_OK;
 
-    if (ok && out)
-        (void)snprintf(out, size, "%s", PQntuples(r) > 0 ? PQgetvalue(r, 0, 0) : "");
     PQclear(r);
     return ok;
 }
@@ -416,9 +405,9 @@ static void bus_connect(struct bus *b)
     PQfinish(b->conn);
     b->conn = PQconnectdbParams(names, values, 1);
     if (PQstatus(b->conn) == CONNECTION_OK &&
-        bus_exec(b, "SET synchronous_commit = off; SET client_min_messages = error", NULL, 0)) {
+        bus_exec(b, "SET synchronous_commit = off; SET client_min_messages = error")) {
         (void)snprintf(sql, sizeof sql, "LISTEN \"%s\"", b->channel);
-        if (bus_exec(b, sql, NULL, 0)) {
+        if (bus_exec(b, sql)) {
             b->hello_ns = 0;
             b->away = false;
             return;
@@ -520,9 +509,7 @@ struct bus *bus_new(str url, str daemon, str channel, struct log *log)
     uint8_t id[8];
 
     memset(b, 0, sizeof *b);
-    b->url = base_alloc(url.n + 1);
-    memcpy(b->url, url.p, url.n);
-    b->url[url.n] = '\0';
+    b->url = str_copy(url);
     b->log = log;
     (void)snprintf(b->daemon, sizeof b->daemon, STR_FMT, STR_ARG(daemon));
     (void)snprintf(b->channel, sizeof b->channel, "rationale_" STR_FMT, STR_ARG(channel));

@@ -443,9 +443,7 @@ static struct daemons *daemons_new(const struct daemons_options *o)
                           .steady_ns = clock_mono_ns(&clock_real)};
     assert(o->id.n < sizeof d->id && d->heartbeat_ms > 0);
     (void)snprintf(d->id, sizeof d->id, STR_FMT, STR_ARG(o->id));
-    d->url = base_alloc(o->url.n + 1);
-    memcpy(d->url, o->url.p, o->url.n);
-    d->url[o->url.n] = '\0';
+    d->url = str_copy(o->url);
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->watching, NULL);
     clock_cond_init(&d->stopping);

@@ -238,9 +238,7 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
         return err_set(e, ERR_INPUT, "a URL with a NUL");
     d = base_alloc(sizeof *d);
     *d = (struct pg_db){.db = {.driver = &db_driver_postgres}, .mode = mode};
-    d->url = base_alloc(where.n + 1);
-    memcpy(d->url, where.p, where.n);
-    d->url[where.n] = '\0';
+    d->url = str_copy(where);
     pthread_mutex_init(&d->lock, NULL);
     arena_init(&d->arena, PG_ARENA_MAX);
     arena_init(&d->sending, PG_ARENA_MAX);

@@ -32,20 +32,11 @@ static struct db_lease *leases; /* of this process, the newest first */
 
 /* ---- leases ---- */
 
-static char *lease_copy(str s)
-{
-    char *p = base_alloc(s.n + 1);
-
-    memcpy(p, s.p, s.n);
-    p[s.n] = '\0';
-    return p;
-}
-
 struct db_lease *db_lease_new(str url, str daemon)
 {
     struct db_lease *l = base_alloc(sizeof *l);
 
-    *l = (struct db_lease){.url = lease_copy(url), .daemon = lease_copy(daemon), .refs = 1};
+    *l = (struct db_lease){.url = str_copy(url), .daemon = str_copy(daemon), .refs = 1};
     pthread_mutex_lock(&leases_lock);
     l->next = leases;
     leases = l;

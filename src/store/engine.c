@@ -47,15 +47,6 @@ static void engine_make_texts(struct engine *en)
     }
 }
 
-static char *engine_copy_text(str s)
-{
-    char *p = base_alloc(s.n + 1);
-
-    memcpy(p, s.p, s.n);
-    p[s.n] = '\0';
-    return p;
-}
-
 void engine_close(struct engine *en)
 {
     struct err e;
@@ -98,8 +89,8 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
 {
     struct engine *en = base_alloc(sizeof *en);
 
-    *en = (struct engine){.url = engine_copy_text(o->url),
-                          .spool = engine_copy_text(o->spool),
+    *en = (struct engine){.url = str_copy(o->url),
+                          .spool = str_copy(o->spool),
                           .pieced_unknown = true,
                           .anchored_seq = -1};
     pthread_mutex_init(&en->read_lock, NULL);
@@ -116,7 +107,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     engine_blocks_init(en);
     texts_init(&en->texts, NULL);
     if (o->head_path)
-        en->head_path = engine_copy_text(str_c(o->head_path));
+        en->head_path = str_copy(str_c(o->head_path));
     engine_make_texts(en);
     if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e)) {
         en->kind = db_kind(en->db);

@@ -46,8 +46,7 @@ static void engine_pieces_remember(struct engine *en, str id)
     assert(id.n > 0);
     if (en->pieced_unknown || map_find(&en->pieced, id))
         return;
-    key = base_alloc(id.n + 1);
-    memcpy(key, id.p, id.n);
+    key = str_copy(id);
     if (!map_set(&en->pieced, (str){key, id.n}, MAP_PTR(key), &e)) {
         free(key);
         en->pieced_unknown = true;

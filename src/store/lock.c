@@ -143,12 +143,10 @@ bool store_file_check(const struct store_file *f, struct err *e)
 static pid_t lock_read_table(str table, str file)
 {
     while (table.n) {
-        size_t end = str_find(table, STR("\n"));
-        str line = str_slice(table, 0, end);
+        str line = str_cut(&table, '\n');
         size_t write = str_find(line, STR(" WRITE "));
         long pid;
 
-        table = str_slice(table, end == STR_NONE ? table.n : end + 1, table.n);
         if (write == STR_NONE || str_find(line, file) == STR_NONE)
             continue;
         pid = strtol(line.p + write + 7, NULL, 10);

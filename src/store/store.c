@@ -267,7 +267,7 @@ void store_piece_put(struct store *s, const struct store_piece *piece)
         journal_put(s->journal, &item, NULL);
 }
 
-void store_session_put(struct store *s, const struct store_session *row, struct store_ticket *t)
+void store_session_put(struct store *s, const struct store_session *row)
 {
     struct store_session now = *row;
     struct journal_item item = {FRAME_SESSION, 0, store_put_session, &now};
@@ -275,15 +275,15 @@ void store_session_put(struct store *s, const struct store_session *row, struct 
     assert(row->id.n > 0);
     now.put_us = clock_wall_ms(&clock_real) * 1000;
     item.size = row_size(&row_sessions, &now);
-    store_put(s, &item, t);
+    store_put(s, &item, NULL);
 }
 
-void store_tool_put(struct store *s, const struct store_tool *row, struct store_ticket *t)
+void store_tool_put(struct store *s, const struct store_tool *row)
 {
     struct journal_item item = {FRAME_TOOL, row_size(&row_tools, row), store_put_tool, row};
 
     assert(row->id.n > 0);
-    store_put(s, &item, t);
+    store_put(s, &item, NULL);
 }
 
 void store_audit_put(struct store *s, str actor, str action, str subject, str detail)

@@ -164,8 +164,8 @@ void store_piece_put(struct store *s, const struct store_piece *piece);
 
 /* A session, and an exchange with a tool server. The id must not be empty. Both puts may be
  * repeated: a session's fields that are not empty are replaced, an exchange stays unchanged. */
-void store_session_put(struct store *s, const struct store_session *row, struct store_ticket *t);
-void store_tool_put(struct store *s, const struct store_tool *row, struct store_ticket *t);
+void store_session_put(struct store *s, const struct store_session *row);
+void store_tool_put(struct store *s, const struct store_tool *row);
 
 /* Adds an entry to the audit log: who did what to whom. */
 void store_audit_put(struct store *s, str actor, str action, str subject, str detail);

@@ -59,11 +59,6 @@ str tokens_vocab_name(const struct tokens_vocab *v)
     return str_c(v->name);
 }
 
-uint32_t tokens_vocab_size(const struct tokens_vocab *v)
-{
-    return v->packed->count;
-}
-
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n)
 {
     struct tokens_work w = {.vocab = v, .over = true};

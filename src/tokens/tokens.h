@@ -51,8 +51,6 @@ const struct tokens_vocab *tokens_vocab_at(size_t index);
 str tokens_vocab_name(const struct tokens_vocab *v);
 /* Unpacks the tables on a thread, unless it is done; for a loop that will count soon. */
 void tokens_vocab_warm(const struct tokens_vocab *v);
-/* All ids are less than this. */
-uint32_t tokens_vocab_size(const struct tokens_vocab *v);
 
 size_t tokens_count(const struct tokens_vocab *v, str text);
 

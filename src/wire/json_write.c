@@ -129,17 +129,6 @@ void json_write_arguments(struct json_out *o, str json, bool sse)
     json_release(&doc);
 }
 
-bool json_arguments_are_whole(str json)
-{
-    struct json doc;
-    struct err e;
-    bool whole;
-
-    whole = json_open(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT;
-    json_release(&doc);
-    return whole;
-}
-
 void json_write_schema(struct json_out *o, str schema)
 {
     struct json doc;

@@ -33,8 +33,6 @@ bool json_has_lines(str json);
 void json_write_value(struct json_out *o, str json, bool sse);
 /* Arguments as an object: the text if it is one, {} if it is empty, else {"arguments": text}. */
 void json_write_arguments(struct json_out *o, str json, bool sse);
-/* Whether arguments are an object and complete. */
-bool json_arguments_are_whole(str json);
 /* A schema for a tool's arguments: always an object with a type. */
 void json_write_schema(struct json_out *o, str schema);
 /* The member `tools`, as a provider of this dialect takes it; nothing if no tool goes to it. */

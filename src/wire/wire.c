@@ -141,9 +141,9 @@ struct chat_error wire_error(int status, const char *type, const char *message)
                                .raw = STR("")};
 }
 
-void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message)
+void wire_emit_error(struct wire_decoder *d, const char *type, const char *message)
 {
-    struct chat_error error = wire_error(status, type, message);
+    struct chat_error error = wire_error(502, type, message);
 
     wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
@@ -236,7 +236,7 @@ static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
             err_set(&why, ERR_UPSTREAM, "the provider's stream ended in the middle of an event");
         else
             err_set(&why, ERR_UPSTREAM, "the provider sent data that is not JSON: %s", e.text);
-        wire_emit_error(d, 502, "upstream_error", why.text);
+        wire_emit_error(d, "upstream_error", why.text);
         return false;
     }
     f->doc = &d->doc;
@@ -337,8 +337,7 @@ void wire_decode_end(struct wire_decoder *d)
     if (d->stopped)
         wire_emit(d, &(struct chat_event){.kind = CHAT_END});
     else
-        wire_emit_error(
-            d, 502, "upstream_error", "the provider's reply ended before it was complete");
+        wire_emit_error(d, "upstream_error", "the provider's reply ended before it was complete");
 }
 
 /* ---- encoding ---- */

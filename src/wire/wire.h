@@ -204,7 +204,7 @@ void wire_decode_end(struct wire_decoder *d);
 
 /* For the dialects: emits an event; sets started, stopped, ended, deaf. Unset texts become "". */
 void wire_emit(struct wire_decoder *d, const struct chat_event *ev);
-void wire_emit_error(struct wire_decoder *d, int status, const char *type, const char *message);
+void wire_emit_error(struct wire_decoder *d, const char *type, const char *message); /* 502 */
 
 /* ---- encoding ---- */
 

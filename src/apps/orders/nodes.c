@@ -381,7 +381,7 @@ static void order_nodes_record(struct turn *t, const struct ask_call *c, str res
                              .success = ok};
 
     if (t->o->host.gateway->records)
-        store_tool_put(store, &row, NULL);
+        store_tool_put(store, &row);
 }
 
 static bool node_put_results(void *turn, const struct ask_reply *reply,

@@ -8,7 +8,6 @@
 #include "base/ctype.h"
 #include "base/json_get.h"
 #include "base/log.h"
-#include "base/sha256.h"
 #include "gateway/publish.h"
 
 #define INPUT_MAX ((size_t)64 << 20)

@@ -7,8 +7,6 @@
 #include "apps/policy/line.h"
 #include "base/ctype.h"
 
-#include <strings.h>
-
 struct splitter {
     str text;
     struct arena *arena;

@@ -8,8 +8,6 @@
 #include "base/sha256.h"
 #include "base/utf8.h"
 
-#include <strings.h>
-
 str policy_one_line(str s, struct arena *a)
 {
     char *p = arena_alloc(a, s.n + 1);
@@ -45,13 +43,13 @@ static size_t policy_tree_word_count(str s)
 }
 
 /* The front of s with so many words. */
-static str policy_words_cut(str s, size_t count)
+static str policy_words_cut(str s)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < s.n; i++)
         if (!char_is_json_space(s.p[i]) && (i == 0 || char_is_json_space(s.p[i - 1])) &&
-            n++ == count)
+            n++ == POLICY_SUMMARY_TOKENS)
             return str_trim(str_slice(s, 0, i));
     return s;
 }
@@ -76,7 +74,7 @@ str policy_summary(str text, struct arena *a)
     }
     out = str_slice(front, 0, to);
     if (to == 0)
-        out = policy_words_cut(front, POLICY_SUMMARY_TOKENS);
+        out = policy_words_cut(front);
     return utf8_cut_size(policy_one_line(out, a), SUMMARY_SIZE_MAX);
 }
 
@@ -95,7 +93,7 @@ static str policy_children_summary(const struct policy_tree *t, const struct pol
         if (buf_full(&b))
             break;
     }
-    out = arena_dup(a, policy_words_cut(buf_str(&b), POLICY_SUMMARY_TOKENS));
+    out = arena_dup(a, policy_words_cut(buf_str(&b)));
     buf_release(&b);
     return out;
 }

@@ -179,9 +179,7 @@ bool json_double(const struct json *doc, const struct json_node *v, double *out)
         *out = json_to_double(raw.p); /* the next byte of the source ends the number */
         return true;
     }
-    z = base_alloc(raw.n + 1);
-    memcpy(z, raw.p, raw.n);
-    z[raw.n] = '\0';
+    z = str_copy(raw);
     *out = json_to_double(z);
     free(z);
     return true;

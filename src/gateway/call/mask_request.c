@@ -53,9 +53,8 @@ static void call_mask_send(struct call *c, str body)
 
     assert(!c->record.mask_job);
     assert(c->state == CALL_PLANNED);
-    *j = (struct call_mask_job){.call = c, .setup = c->in.setup, .body = base_alloc(body.n + 1)};
+    *j = (struct call_mask_job){.call = c, .setup = c->in.setup, .body = str_copy(body)};
     setup_retain(j->setup);
-    memcpy(j->body, body.p, body.n);
     j->job = (struct mask_job){.loop = c->gl->loop,
                                .mask = c->in.setup->mask,
                                .body = {j->body, body.n},

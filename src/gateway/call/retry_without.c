@@ -90,13 +90,9 @@ static str call_error_words(struct call *c, const struct chat_error *error)
 /* names: words, with "|" between them. */
 static bool retry_without_error_names(str words, const char *names)
 {
-    for (str rest = str_c(names); rest.n;) {
-        size_t end = str_find(rest, STR("|")), n = end == STR_NONE ? rest.n : end;
-
-        if (str_find(words, str_slice(rest, 0, n)) != STR_NONE)
+    for (str rest = str_c(names); rest.n;)
+        if (str_find(words, str_cut(&rest, '|')) != STR_NONE)
             return true;
-        rest = str_slice(rest, n + 1, rest.n);
-    }
     return false;
 }
 

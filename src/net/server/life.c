@@ -261,12 +261,6 @@ str server_body(const struct server_exchange *x)
     return x->body;
 }
 
-void server_body_drop(struct server_exchange *x)
-{
-    x->body = STR("");
-    server_read_free_large(x);
-}
-
 str server_peer(const struct server_exchange *x)
 {
     char *text = x->server->peer;

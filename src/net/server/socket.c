@@ -147,15 +147,8 @@ static void server_socket_refuse(struct server_exchange *x, const struct http1_f
     server_reply(x, fault->status, headers, fault->status == 426 ? 3 : 1, str_c(fault->why));
 }
 
-struct server_ws *server_upgrade(struct server_exchange *x, const struct server_ws_handler *h,
-                                 void *ctx)
-{
-    return server_upgrade_with(x, NULL, 0, h, ctx);
-}
-
-struct server_ws *server_upgrade_with(struct server_exchange *x,
-                                      const struct server_header *headers, size_t n,
-                                      const struct server_ws_handler *h, void *ctx)
+struct server_ws *server_upgrade(struct server_exchange *x, const struct server_header *headers,
+                                 size_t n, const struct server_ws_handler *h, void *ctx)
 {
     char accept[WS_KEY_SIZE];
     struct http1_fault fault;

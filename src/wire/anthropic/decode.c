@@ -235,7 +235,7 @@ void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     /* A reply without text but with a stop reason may omit the content. */
     if (content ? content->kind != JSON_ARRAY && content->kind != JSON_STRING
                 : !json_get(f->doc, root, "stop_reason")) {
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no content");
+        wire_emit_error(d, "upstream_error", "the provider's reply has no content");
         return;
     }
     assert(!state->whole);

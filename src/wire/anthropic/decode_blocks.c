@@ -31,7 +31,7 @@ static bool anthropic_block_take_number(struct wire_decoder *d, struct anthropic
 {
     assert(b->used);
     if (d->blocks >= WIRE_BLOCKS_MAX) {
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many blocks");
+        wire_emit_error(d, "upstream_error", "the provider's reply has too many blocks");
         return false;
     }
     b->block = d->blocks++;

@@ -71,7 +71,7 @@ static struct open *converse_begin(struct wire_decoder *d, int64_t index, enum k
     if (b->used) /* the block that has this place is over */
         converse_end(d, b);
     if (d->blocks >= WIRE_BLOCKS_MAX) {
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many blocks");
+        wire_emit_error(d, "upstream_error", "the provider's reply has too many blocks");
         return NULL;
     }
     assert(!b->used && d->blocks < WIRE_BLOCKS_MAX);
@@ -412,7 +412,7 @@ static void converse_decode_end(struct wire_decoder *d)
         return;
     converse_end_all(d);
     if (s->stop.stop == CHAT_STOP_FAILED)
-        wire_emit_error(d, 502, "upstream_error", "the provider failed in the middle of its reply");
+        wire_emit_error(d, "upstream_error", "the provider failed in the middle of its reply");
     else
         converse_emit(d, s->stop);
 }

@@ -46,7 +46,7 @@ static bool gemini_decode_begin(const struct at *at, enum gemini_kind kind)
 
     assert(at->choice < GEMINI_CHOICES_MAX);
     if (c->blocks >= WIRE_BLOCKS_MAX) {
-        wire_emit_error(at->d, 502, "upstream_error", "the provider's reply has too many blocks");
+        wire_emit_error(at->d, "upstream_error", "the provider's reply has too many blocks");
         return false;
     }
     c->open = kind;
@@ -76,7 +76,6 @@ static void gemini_decode_end_args(const struct at *at)
     gemini_args_write(&at->c->args, &b);
     if (at->c->args.broken || buf_full(&b))
         wire_emit_error(at->d,
-                        502,
                         "upstream_error",
                         "the provider sent arguments of a call that cannot be put together");
     else
@@ -445,7 +444,7 @@ static void gemini_decode_on_reply(struct wire_decoder *d, const struct wire_fra
              v = json_next(f->doc, root, v))
             gemini_decode_on_chunk(d, f->doc, v, false);
     else
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply is no object");
+        wire_emit_error(d, "upstream_error", "the provider's reply is no object");
 }
 
 void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
@@ -461,7 +460,7 @@ void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 
     gemini_decode_on_reply(d, f, true);
     if (!d->deaf && c->blocks == 0 && !c->stopped)
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no candidates");
+        wire_emit_error(d, "upstream_error", "the provider's reply has no candidates");
 }
 
 /* Without a reason to stop, a candidate of a whole reply, or before [DONE], has ended as well. */

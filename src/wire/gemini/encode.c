@@ -178,7 +178,7 @@ static void gemini_encode_drop_cut_calls(struct assembled_reply *g)
     struct assembled_block **at = &g->first, *last = NULL;
 
     while (*at)
-        if (json_arguments_are_whole(arena_text_str(&(*at)->text))) {
+        if (json_is_object_text(arena_text_str(&(*at)->text))) {
             last = *at;
             at = &last->next;
         } else {

@@ -123,7 +123,7 @@ static void ollama_encode_drop_cut_calls(struct ollama_encoder *s)
     while (*at) {
         buf_reset(&b);
         rope_copy(&(*at)->arguments, (struct rope_mark){NULL, 0}, &b);
-        if (json_arguments_are_whole(buf_str(&b)))
+        if (json_is_object_text(buf_str(&b)))
             at = &(*at)->next;
         else
             *at = (*at)->next;

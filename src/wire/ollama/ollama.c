@@ -46,7 +46,7 @@ static bool ollama_block_new(struct wire_decoder *d, uint32_t *out)
 {
     assert(d->blocks <= WIRE_BLOCKS_MAX);
     if (d->blocks >= WIRE_BLOCKS_MAX) {
-        wire_emit_error(d, 502, "upstream_error", "the reply has too many content blocks");
+        wire_emit_error(d, "upstream_error", "the reply has too many content blocks");
         return false;
     }
     *out = d->blocks++;
@@ -207,7 +207,7 @@ static void ollama_line(struct wire_decoder *d, const struct wire_frame *f, bool
         return;
     }
     if (root->kind != JSON_OBJECT) {
-        wire_emit_error(d, 502, "upstream_error", "the reply is not a JSON object");
+        wire_emit_error(d, "upstream_error", "the reply is not a JSON object");
         return;
     }
     if (!d->started)

@@ -18,7 +18,7 @@ bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_n
         return true;
     openai_emit_calls(d, c, NULL);
     if (c->blocks >= WIRE_BLOCKS_MAX) {
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many parts");
+        wire_emit_error(d, "upstream_error", "the provider's reply has too many parts");
         return false;
     }
     assert(c->blocks < WIRE_BLOCKS_MAX);
@@ -333,7 +333,7 @@ struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_no
         if (c->index == index)
             return c;
     if (s->count >= OPENAI_CHOICES_MAX || index > UINT32_MAX) {
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many choices");
+        wire_emit_error(d, "upstream_error", "the provider's reply has too many choices");
         return NULL;
     }
     c = s->count ? arena_zero(d->arena, 1, sizeof *c) : &s->only;
@@ -482,7 +482,7 @@ static void openai_decode_choices(struct wire_decoder *d, const struct json_node
     if (list->kind != JSON_ARRAY)
         return;
     if (list->span > OPENAI_CHOICES_MAX && json_count(&d->doc, list) > OPENAI_CHOICES_MAX) {
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many choices");
+        wire_emit_error(d, "upstream_error", "the provider's reply has too many choices");
         return;
     }
     JSON_FOREACH(v, &d->doc, list)
@@ -522,7 +522,7 @@ static void openai_decode_frame(struct wire_decoder *d, const struct wire_frame 
     if (list)
         openai_decode_choices(d, list, whole);
     if (whole && !failed && s->count == 0) {
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no choices");
+        wire_emit_error(d, "upstream_error", "the provider's reply has no choices");
         return;
     }
     openai_decode_usage(d, openai_decode_usage_of(&d->doc, &m));
@@ -567,7 +567,7 @@ void openai_decode_end(struct wire_decoder *d)
     bool cut = s->count == 0;
 
     if (cut && d->done && !d->relays)
-        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no choices");
+        wire_emit_error(d, "upstream_error", "the provider's reply has no choices");
     for (struct openai_choice *c = s->choices; c; c = c->next) {
         openai_emit_calls(d, c, NULL);
         c->stopping = c->stopping || d->done;

@@ -19,12 +19,7 @@ struct pieces {
 /* Texts of a streamed member that go on from piece to piece; all others replace. */
 static bool openai_whole_goes_on(str key)
 {
-    static const char *const keys[] = {"transcript", "data", "input", "arguments"};
-
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
-        if (str_eq(key, str_c(keys[i])))
-            return true;
-    return false;
+    return str_is_one_of(key, "transcript data input arguments");
 }
 
 static bool openai_whole_all_kind(const struct pieces *p, enum json_kind kind)

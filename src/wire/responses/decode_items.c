@@ -33,7 +33,7 @@ void responses_emit(struct responses_at *at, struct chat_event ev)
 
 void responses_fail(struct responses_at *at, const char *message)
 {
-    wire_emit_error(at->d, 502, "bad_response", message);
+    wire_emit_error(at->d, "bad_response", message);
 }
 
 /* ---- items, places, blocks ---- */

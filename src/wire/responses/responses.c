@@ -17,14 +17,6 @@ static void responses_path(str model, bool stream, struct buf *out)
     buf_add(out, STR("/responses"));
 }
 
-str wire_responses_previous(const struct json *doc)
-{
-    const struct json_node *v = json_find(doc, json_root(doc), STR("previous_response_id"));
-    str raw = v ? json_raw(doc, v) : STR("");
-
-    return v && v->kind == JSON_STRING && raw.n > 2 ? str_slice(raw, 1, raw.n - 1) : STR("");
-}
-
 /* ---- errors ---- */
 
 int responses_error_status(str code)

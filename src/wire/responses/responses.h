@@ -24,9 +24,6 @@
 #define RESPONSES_JOINT "\n\n"
 #define RESPONSES_INDEX_MAX (1 << 20) /* of items and parts; larger values count as 0 */
 
-/* The id of the previous response in the request, or "": only its own host can resolve it. */
-str wire_responses_previous(const struct json *doc);
-
 bool responses_read(const struct json *doc, struct arena *a, struct chat_request *out,
                     struct err *e);
 extern const struct settings responses_settings;

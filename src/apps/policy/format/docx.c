@@ -10,8 +10,6 @@
 
 #include "base/utf8.h"
 
-#include <strings.h>
-
 static bool docx_wrong(struct docx *d, const char *what)
 {
     return err_set(d->o.e, ERR_INPUT, "the Word document %s", what);
