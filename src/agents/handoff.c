@@ -9,8 +9,6 @@
 #include "agents/runner_state.h"
 #include "base/json_get.h"
 
-#define HANDOFF "handoff_to_"
-
 static const char handoff_schema[] =
     "{\"type\":\"object\",\"properties\":{\"reason\":{\"type\":\"string\",\"description\":\"Why "
     "the other agent is to go on, and what it needs to know\"}},\"required\":[\"reason\"],"
@@ -28,7 +26,7 @@ bool agents_handoff_add_tools(struct agents_part *p, struct err *e)
     assert(p->tools && (!p->handoff_count || p->handoffs));
     for (size_t i = 0; i < p->handoff_count; i++) {
         const struct agents_handoff *to = &p->handoffs[i];
-        struct tool t = {.name = arena_join(p->arena, STR(HANDOFF), to->name, STR("")),
+        struct tool t = {.name = arena_join(p->arena, STR(AGENTS_HANDOFF), to->name, STR("")),
                          .description =
                              arena_printf(p->arena,
                                           "Passes the conversation on to the agent " STR_FMT
@@ -55,10 +53,11 @@ static const struct agents_handoff *handoff_target(const struct agents_part *p,
     for (size_t i = 0; out->finish.n && i < out->step_count; i++) {
         const struct agent_step *s = &out->steps[i];
 
-        if (!s->ok || !str_starts(s->tool, STR(HANDOFF)))
+        if (!s->ok || !str_starts(s->tool, STR(AGENTS_HANDOFF)))
             continue;
         for (size_t k = 0; k < p->handoff_count; k++)
-            if (str_eq(str_slice(s->tool, sizeof HANDOFF - 1, s->tool.n), p->handoffs[k].name))
+            if (str_eq(str_slice(s->tool, sizeof AGENTS_HANDOFF - 1, s->tool.n),
+                       p->handoffs[k].name))
                 return &p->handoffs[k];
     }
     return NULL;

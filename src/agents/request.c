@@ -4,6 +4,7 @@
  */
 #include "agents/runner_state.h"
 
+#include "agent/results.h"
 #include "base/json_get.h"
 #include "gateway/conversation.h"
 
@@ -81,7 +82,7 @@ static bool request_add_tool(const struct json *doc, const struct json_node *t, 
     if (toolbox_find(box, tool.name))
         return err_set(e,
                        ERR_INPUT,
-                       "tools: the agent has a tool \"" STR_FMT "\" already",
+                       "tools: two tools have the name \"" STR_FMT "\": rename one",
                        STR_ARG(str_slice(tool.name, 0, 80)));
     return toolbox_add(box, &tool, e) || err_prefix(e, "tools: ");
 }
@@ -110,6 +111,50 @@ bool agents_request_add_tools(str tools, struct toolbox *box, struct err *e)
     }
     json_release(&doc);
     arena_release(&a);
+    return ok;
+}
+
+/* Whether the name is one of the agent's own, or may become one: its servers list their tools, each
+ * SOURCE__TOOL, only when the run starts. */
+static bool request_name_is_taken(const struct config_agents *c, const struct config_agent *d,
+                                  str name)
+{
+    if (d->tool_count && str_eq(name, STR(RESULT_SEARCH)))
+        return true;
+    for (size_t i = 0; i < d->tool_count; i++) {
+        const struct config_tools *t = &c->tools[d->tools[i].source];
+        bool http = t->kind == CONFIG_TOOLS_HTTP;
+
+        if (http ? str_eq(name, t->name)
+                 : str_starts(name, t->name) &&
+                       str_starts(str_slice(name, t->name.n, name.n), STR("__")))
+            return true;
+    }
+    for (size_t i = 0; i < d->handoff_count; i++)
+        if (str_starts(name, STR(AGENTS_HANDOFF)) &&
+            str_eq(str_slice(name, sizeof AGENTS_HANDOFF - 1, name.n),
+                   c->agents[d->handoff[i]].name))
+            return true;
+    return false;
+}
+
+static bool request_check_tools(const struct agents_request *q, const struct config *c,
+                                struct err *e)
+{
+    struct toolbox *box = toolbox_new(&clock_real);
+    bool ok = agents_request_add_tools(q->tools, box, e);
+
+    for (size_t i = 0; ok && i < toolbox_count(box); i++) {
+        str name = toolbox_at(box, i)->name;
+
+        if (request_name_is_taken(c->agents, agents_find(c, q->name), name))
+            ok = err_set(e,
+                         ERR_INPUT,
+                         "tools: \"" STR_FMT
+                         "\" is the name of a tool of the agent: give yours another name",
+                         STR_ARG(str_slice(name, 0, 80)));
+    }
+    toolbox_free(box);
     return ok;
 }
 
@@ -185,8 +230,6 @@ static bool request_check_name(const char *what, str name, size_t size_max, stru
 bool agents_request_check(const struct agents_request *q, const struct config *c, struct err *e)
 {
     const struct config_agent *d;
-    struct toolbox *box;
-    bool ok;
 
     if (q->workflow ? !agents_find_workflow(c, q->name) : !agents_find(c, q->name))
         return request_unknown(q, c, e);
@@ -210,8 +253,5 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
                        "the guard of the agent's input reads text only: send no images or files");
     if (q->workflow && q->tools.n)
         return err_set(e, ERR_INPUT, "tools: a workflow takes none from its caller");
-    box = toolbox_new(&clock_real);
-    ok = agents_request_add_tools(q->tools, box, e);
-    toolbox_free(box);
-    return ok;
+    return !q->tools.n || request_check_tools(q, c, e);
 }

@@ -19,6 +19,7 @@
 #include "base/json.h"
 
 #define AGENTS_ARENA ((size_t)2 << 30) /* address space for one agent */
+#define AGENTS_HANDOFF "handoff_to_"   /* begins the name of a tool that hands over */
 #define AGENTS_TEXT_MAX ((size_t)32 << 20)
 #define agents_limits_none ((struct agent_limits){.iterations = 0, .tokens = -1})
 #define AGENTS_EXTRA "\"stream\":true" /* so that watchers see the reply grow */

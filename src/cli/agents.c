@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/rand.h"
 #include "cli/agent_link.h"
+#include "cli/table.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -367,25 +368,30 @@ static void agents_list_json(struct cli *cli, const struct config *c)
 
 static void agents_list_text(struct cli *cli, const struct config *c)
 {
+    static const struct table_column columns[] = {{"NAME", TABLE_TEXT, 0},
+                                                  {"STRATEGY", TABLE_TEXT, 0},
+                                                  {"MODEL", TABLE_TEXT, 0},
+                                                  {"DESCRIPTION", TABLE_TEXT, 0}};
+    struct table t;
+
+    table_begin(&t, cli, columns, COUNT_OF(columns));
     for (size_t i = 0; i < c->agents->agent_count; i++) {
         const struct config_agent *d = &c->agents->agents[i];
 
-        file_out_printf(&cli->out,
-                        "%-24.*s %-9s %-24.*s ",
-                        (int)d->name.n,
-                        d->name.p,
-                        agents_strategy_name(d->strategy),
-                        (int)d->model.n,
-                        d->model.p);
-        cli_put_line(&cli->out, d->description);
-        file_out_add(&cli->out, STR("\n"));
+        table_add(&t, d->name);
+        table_add(&t, str_c(agents_strategy_name(d->strategy)));
+        table_add(&t, d->model);
+        table_add(&t, d->description);
     }
-    for (size_t i = 0; i < c->agents->workflow_count; i++)
-        file_out_printf(&cli->out,
-                        "%-24.*s workflow  %zu stages\n",
-                        (int)c->agents->workflows[i].name.n,
-                        c->agents->workflows[i].name.p,
-                        c->agents->workflows[i].stage_count);
+    for (size_t i = 0; i < c->agents->workflow_count; i++) {
+        size_t stages = c->agents->workflows[i].stage_count;
+
+        table_add(&t, c->agents->workflows[i].name);
+        table_add(&t, STR("workflow"));
+        table_add(&t, STR(""));
+        table_printf(&t, "%zu stage%s", stages, stages == 1 ? "" : "s");
+    }
+    table_end(&t);
 }
 
 static int agents_list_command(struct cli *cli, const struct cli_args *args)

@@ -5,12 +5,13 @@
 #include "apps/eval.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/table.h"
 
 #include <signal.h>
 
 #define ARENA_MAX ((size_t)4 << 30)
 #define OUT_MAX ((size_t)256 << 20)
-#define NAME_WIDTH 34
+#define MODE_WIDTH 3 /* of eval_mode_name */
 
 enum { CONFIG, CASE, STRATEGY, REASONING, RUNBOOKS, MODEL, PROMPT, MIN, OUT, JSON };
 
@@ -43,6 +44,8 @@ struct work {
     size_t all;
     struct progress progress;
     double min;
+    struct table table;
+    struct table_column columns[8];
 };
 
 /* ---- output ---- */
@@ -62,24 +65,26 @@ static const char *eval_mode_name(enum incident_tri t)
     return t == INCIDENT_ON ? " +r" : t == INCIDENT_OFF ? " -r" : "";
 }
 
-static void eval_print_head(const struct work *w)
+/* As wide as the longest name with its mode. */
+static void eval_begin_table(struct work *w)
 {
-    if (w->args->value[JSON])
-        return;
-    file_out_printf(&w->cli->out,
-                    "%s%-*s %6s  %-14s %7s %6s %8s %9s  %s%s\n",
-                    cli_bold(w->cli),
-                    NAME_WIDTH,
-                    "case",
-                    "score",
-                    "verdict",
-                    "facts",
-                    "tools",
-                    "tokens",
-                    "time",
-                    "status",
-                    cli_plain(w->cli));
-    file_out_flush(&w->cli->out);
+    static const struct table_column columns[] = {{"CASE", TABLE_TEXT, 0},
+                                                  {"SCORE", TABLE_RIGHT, 6},
+                                                  {"VERDICT", TABLE_TEXT, 14},
+                                                  {"FACTS", TABLE_RIGHT, 5},
+                                                  {"TOOLS", TABLE_RIGHT, 5},
+                                                  {"TOKENS", TABLE_RIGHT, 8},
+                                                  {"TIME", TABLE_RIGHT, 8},
+                                                  {"STATUS", TABLE_STATUS, 9}};
+
+    memcpy(w->columns, columns, sizeof columns);
+    w->columns[0].width = sizeof "all, without reasoning" - 1;
+    for (size_t i = 0; i < w->case_count; i++) {
+        size_t width = table_text_width(w->cases[i].name) + MODE_WIDTH;
+
+        w->columns[0].width = width > w->columns[0].width ? width : w->columns[0].width;
+    }
+    table_begin(&w->table, w->cli, w->columns, COUNT_OF(w->columns));
 }
 
 struct eval_row {
@@ -91,36 +96,27 @@ struct eval_row {
     const char *verdict, *status;
 };
 
-static void eval_print_row(const struct work *w, const struct eval_row *r)
+static void eval_print_row(struct work *w, const struct eval_row *r)
 {
-    char time[CLOCK_DURATION_SIZE], share[24];
+    char time[CLOCK_DURATION_SIZE];
+    struct table *t = &w->table;
 
     assert(r->verdict && r->status);
-    (void)snprintf(share, sizeof share, "%zu/%zu", r->facts_met, r->facts);
-    file_out_printf(&w->cli->out,
-                    "%-*.*s %6.2f  %-14s %7s %6u %8lld %9.*s  %s%s%s\n",
-                    NAME_WIDTH,
-                    (int)(r->name.n < NAME_WIDTH ? r->name.n : NAME_WIDTH),
-                    r->name.p,
-                    r->score,
-                    r->verdict,
-                    share,
-                    r->tool_calls,
-                    (long long)r->tokens,
-                    STR_ARG(clock_duration_ms(r->ms, time)),
-                    cli_status(w->cli, str_c(r->status)),
-                    r->status,
-                    cli_plain(w->cli));
-    cli_flush(w->cli);
+    table_add(t, r->name);
+    table_printf(t, "%.2f", r->score);
+    table_add(t, str_c(r->verdict));
+    table_printf(t, "%zu/%zu", r->facts_met, r->facts);
+    table_printf(t, "%u", r->tool_calls);
+    table_printf(t, "%lld", (long long)r->tokens);
+    table_add(t, clock_duration_ms(r->ms, time));
+    table_add(t, str_c(r->status));
+    table_flush(t);
 }
 
 static void eval_print_result(struct work *w, const struct eval_result *r)
 {
     static const char *const ends[] = {"completed", "error", "cancelled", "left", "waiting"};
-    str name = arena_join(&w->arena,
-                          str_slice(r->of->name, 0, NAME_WIDTH - 4),
-                          str_c(eval_mode_name(r->reasoning)),
-                          STR(""));
+    str name = arena_join(&w->arena, r->of->name, str_c(eval_mode_name(r->reasoning)), STR(""));
 
     assert((size_t)r->report.end < COUNT_OF(ends));
     if (w->args->value[JSON])
@@ -140,7 +136,7 @@ static void eval_print_result(struct work *w, const struct eval_result *r)
             CLI_OK, STR_FMT ": " STR_FMT, STR_ARG(r->of->name), STR_ARG(r->report.error));
 }
 
-static void eval_print_total(const struct work *w, const char *name, const struct eval_result *list,
+static void eval_print_total(struct work *w, const char *name, const struct eval_result *list,
                              size_t n)
 {
     struct eval_total t;
@@ -254,10 +250,12 @@ static int eval_run_cases(struct work *w)
     const char *mode = w->args->value[REASONING];
     bool ab = mode && strcmp(mode, "ab") == 0;
     bool ok;
+    int code;
 
     w->all = ab ? 2 * w->case_count : w->case_count;
     w->results = arena_zero(&w->arena, w->all + 1, sizeof *w->results);
-    eval_print_head(w);
+    if (!w->args->value[JSON])
+        eval_begin_table(w);
     w->progress = progress_begin("eval", "cases", w->all);
     if (ab)
         ok = eval_run_all(w, INCIDENT_OFF) && eval_run_all(w, INCIDENT_ON);
@@ -267,7 +265,10 @@ static int eval_run_cases(struct work *w)
                           : strcmp(mode, "on") == 0 ? INCIDENT_ON
                                                     : INCIDENT_OFF);
     progress_end(&w->progress);
-    return ok ? eval_finish(w, ab) : cli_complain(CLI_SIGINT, "interrupted");
+    code = ok ? eval_finish(w, ab) : cli_complain(CLI_SIGINT, "interrupted");
+    if (!w->args->value[JSON])
+        table_release(&w->table);
+    return code;
 }
 
 /* ---- start ---- */

@@ -7,16 +7,13 @@
 #include "base/clock.h"
 #include "base/json_get.h"
 #include "base/progress.h"
-#include "base/utf8.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
+#include "cli/table.h"
 
 #define ARENA_MAX ((size_t)512 << 20)
 #define SETTLE_MS 30000 /* for calls that were acknowledged before the command began */
-#define COLUMNS_MAX 12
-#define CELL_MAX 1000     /* characters */
-#define LAST_WIDTH_MIN 20 /* if less is left on the line, the last column begins a new line */
-#define ROW_INDENT 2      /* of the second and later lines of a row */
+#define CELL_MAX 1000   /* characters */
 
 int history_fail(const struct err *e)
 {
@@ -195,13 +192,13 @@ str history_time(struct arena *a, int64_t us)
 
 str history_line(struct arena *a, str text, size_t width_max)
 {
-    str cut = utf8_cut_count(text, width_max);
+    str cut = table_cut_width(text, width_max);
     bool more = cut.n < text.n;
     struct buf b;
 
     assert(width_max > 0);
     if (more)
-        cut = utf8_cut_count(text, width_max - 1);
+        cut = table_cut_width(text, width_max - 1);
     buf_init(&b, cut.n * 3 + 16);
     while (cut.n) {
         size_t bad, size = cli_safe_size(cut, &bad);
@@ -261,13 +258,6 @@ void history_note(struct cli *cli, str sentence)
 
 /* ---- tables ---- */
 
-/* Where the columns of a table are. A row that is wider than the line continues on a new one. */
-struct history_layout {
-    const struct history_column *columns;
-    size_t n, widths[COLUMNS_MAX];
-    bool breaks[COLUMNS_MAX + 1]; /* whether a line ends before this column */
-};
-
 static str history_cell(struct history *h, const struct history_column *c, bool cut,
                         const struct json_node *row)
 {
@@ -293,42 +283,6 @@ static str history_cell(struct history *h, const struct history_column *c, bool 
     return history_line(&h->arena, s, cut && c->width_max ? c->width_max : CELL_MAX);
 }
 
-/* Narrows the columns to the line, and decides where its rows continue. */
-static void history_layout_fit(struct history_layout *l, size_t line)
-{
-    size_t used = 0;
-
-    assert(line > ROW_INDENT);
-    for (size_t i = 0; i < l->n; i++) {
-        bool shrinks = i + 1 == l->n && l->widths[i] > LAST_WIDTH_MIN;
-
-        l->breaks[i] = i > 0 && used + (shrinks ? LAST_WIDTH_MIN : l->widths[i]) > line;
-        used = l->breaks[i] ? ROW_INDENT : used;
-        l->widths[i] = l->widths[i] < line - used ? l->widths[i] : line - used;
-        used += l->widths[i] + 2;
-    }
-    l->breaks[l->n] = true;
-}
-
-static void history_print_cell(struct cli *cli, const struct history_layout *l, size_t i, str text)
-{
-    enum history_form form = l->columns[i].form;
-    const char *color = form == HISTORY_STATUS ? cli_status(cli, text) : "";
-    size_t n = utf8_count(text);
-
-    assert(i < l->n && l->widths[i] > 0);
-    if (l->breaks[i])
-        file_out_printf(&cli->out, "%*s", ROW_INDENT, "");
-    if (form >= HISTORY_NUMBER)
-        for (; n < l->widths[i]; n++)
-            file_out_add(&cli->out, STR(" "));
-    file_out_printf(
-        &cli->out, "%s" STR_FMT "%s", color, STR_ARG(text), color[0] ? cli_plain(cli) : "");
-    for (; n < l->widths[i] && !l->breaks[i + 1]; n++)
-        file_out_add(&cli->out, STR(" "));
-    file_out_add(&cli->out, l->breaks[i + 1] ? STR("\n") : STR("  "));
-}
-
 void history_print_empty(struct history *h, const struct cli_args *args, const char *member,
                          const char *things)
 {
@@ -346,31 +300,21 @@ int history_table(struct history *h, struct cli *cli, const char *member,
 {
     const struct json_node *root = json_root(&h->doc);
     const struct json_node *rows = member ? json_find(&h->doc, root, str_c(member)) : root;
-    size_t count = json_count(&h->doc, rows), at = 0;
-    str *cells = arena_zero(&h->arena, count * n + 1, sizeof *cells);
-    struct history_layout l = {.columns = columns, .n = n};
+    struct table_column heads[TABLE_COLUMNS_MAX];
+    struct table t;
     int64_t back_to_us;
 
-    assert(n <= COLUMNS_MAX);
-    assert(n > 0);
+    assert(n > 0 && n <= COUNT_OF(heads));
     for (size_t i = 0; i < n; i++)
-        l.widths[i] = strlen(columns[i].head);
+        heads[i] = (struct table_column){.head = columns[i].head,
+                                         .form = columns[i].form == HISTORY_STATUS   ? TABLE_STATUS
+                                                 : columns[i].form >= HISTORY_NUMBER ? TABLE_RIGHT
+                                                                                     : TABLE_TEXT};
+    table_begin(&t, cli, heads, n);
     JSON_FOREACH(row, &h->doc, rows)
-        for (size_t i = 0; i < n; i++, at++) {
-            size_t width;
-
-            cells[at] = history_cell(h, &columns[i], cli->terminal, row);
-            width = utf8_count(cells[at]);
-            l.widths[i] = width > l.widths[i] ? width : l.widths[i];
-        }
-    assert(at == count * n);
-    history_layout_fit(&l, cli_line_width(cli));
-    file_out_add(&cli->out, str_c(cli_bold(cli)));
-    for (size_t i = 0; i < n; i++)
-        history_print_cell(cli, &l, i, str_c(columns[i].head));
-    file_out_add(&cli->out, str_c(cli_plain(cli)));
-    for (at = 0; at < count * n; at++)
-        history_print_cell(cli, &l, at % n, history_line(&h->arena, cells[at], l.widths[at % n]));
+        for (size_t i = 0; i < n; i++)
+            table_add(&t, history_cell(h, &columns[i], cli->terminal, row));
+    table_end(&t);
     back_to_us = member ? history_number(h, root, "searched_back_to_us") : -1;
     if (back_to_us >= 0)
         history_note(cli,

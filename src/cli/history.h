@@ -53,7 +53,7 @@ enum history_form {
 struct history_column {
     const char *head, *name; /* the name of the member in each row */
     enum history_form form;
-    size_t width_max; /* characters, in a terminal; 0: the rest of the line */
+    size_t width_max; /* cells, in a terminal; 0: the rest of the line */
 };
 
 /* Prints on stderr that the list has no rows, and why: see cli_print_none. */
@@ -71,7 +71,8 @@ str history_absent(struct history *h, str code);
 /* Prints "note: " and that sentence, after a table. */
 void history_note(struct cli *cli, str sentence);
 
-/* The text as one line, or as several, without control characters. */
+/* The text as one line of at most width_max cells of a terminal, or as several lines, without
+ * control characters. */
 str history_line(struct arena *a, str text, size_t width_max);
 void history_show_text(struct cli *cli, str text, const char *indent);
 str history_member(struct history *h, const struct json_node *v, const char *name);

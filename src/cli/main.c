@@ -7,6 +7,7 @@
 #include "base/secret.h"
 
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -119,6 +120,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_DFL); /* if it is ignored, children have no exit status */
     secret_no_dumps();
+    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* for the widths of characters in tables */
     file_out_init(&cli.out, STDOUT_FILENO);
     cli_init_color(&cli);
     code = main_dispatch(&cli, argc, argv);

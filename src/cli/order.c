@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
+#include "cli/table.h"
 
 #include <sys/ioctl.h>
 #include <time.h>
@@ -14,7 +15,6 @@
 
 #define TURN_ARENA_MAX ((size_t)2 << 30)
 #define LINE_MAX_SIZE ((size_t)65536)
-#define WIDE_FROM 0x1100u       /* from this code point on, characters count as two columns */
 #define STORE_LOOK_NS 50000000L /* pause between two checks whether the store is free */
 #define STORE_WAIT_MS 10000
 
@@ -42,6 +42,7 @@ struct window {
     struct buf said;          /* bytes of the reply so far */
     struct progress progress; /* of --eval */
     uint64_t cases;
+    struct table table; /* likewise, without --json */
 };
 
 /* ---- output ---- */
@@ -143,24 +144,23 @@ static void order_print_text(void *ctx, str text)
     file_out_flush(&w->cli->out);
 }
 
-/* The number of terminal lines of a text; a wide character takes two columns. */
+/* The number of terminal lines of a text. */
 static size_t order_rows_of(str text, size_t columns)
 {
     size_t rows = 1, at = 0;
 
     assert(columns > 0);
-    for (size_t i = 0, size; i < text.n; i += size) {
-        uint32_t c = ' ';
-        size_t wide;
+    while (text.n) {
+        str c = utf8_cut_count(text, 1);
+        bool ends = c.p[0] == '\n';
+        size_t width = ends ? 0 : table_text_width(c);
 
-        size = utf8_decode(str_slice(text, i, text.n), &c);
-        size = size ? size : 1;
-        wide = c >= WIDE_FROM ? 2 : 1;
-        if (c == '\n' || at + wide > columns) {
+        if (ends || at + width > columns) {
             rows++;
             at = 0;
         }
-        at += c == '\n' ? 0 : wide;
+        at += width;
+        text = str_slice(text, c.n, text.n);
     }
     return rows;
 }
@@ -387,6 +387,16 @@ static void order_eval_json(struct window *w, const char *kind, const struct ord
     cli_put_json(w->cli, buf_str(&w->line));
 }
 
+static void order_eval_row(struct window *w, str name, str category, const struct score *score)
+{
+    table_add(&w->table, name);
+    table_add(&w->table, category);
+    table_printf(&w->table, "%.2f", score->order);
+    table_printf(&w->table, "%.2f", score->protocol);
+    table_printf(&w->table, "%.2f", score->real);
+    table_flush(&w->table);
+}
+
 static void order_on_case(void *ctx, const struct orders_eval_result *r)
 {
     struct window *w = ctx;
@@ -397,36 +407,18 @@ static void order_on_case(void *ctx, const struct orders_eval_result *r)
         order_eval_json(w, "utterance", r, &r->score);
         return;
     }
-    if (w->cases == 1)
-        file_out_printf(&w->cli->out,
-                        "%s%-16s %-14s %6s %9s %5s%s\n",
-                        cli_bold(w->cli),
-                        "utterance",
-                        "category",
-                        "order",
-                        "protocol",
-                        "real",
-                        cli_plain(w->cli));
-    file_out_printf(&w->cli->out,
-                    "%-16.*s %-14.*s %6.2f %9.2f %5.2f",
-                    (int)(r->of->id.n < 60 ? r->of->id.n : 60),
-                    r->of->id.p,
-                    (int)(r->of->category.n < 60 ? r->of->category.n : 60),
-                    r->of->category.p,
-                    r->score.order,
-                    r->score.protocol,
-                    r->score.real);
-    if (r->failed.n) {
-        file_out_add(&w->cli->out, STR("  "));
-        order_put_safe(&w->cli->out, r->failed);
-    }
-    file_out_add(&w->cli->out, STR("\n"));
-    if (w->cli->terminal)
-        cli_flush(w->cli);
+    order_eval_row(w, r->of->id, r->of->category, &r->score);
+    if (r->failed.n)
+        (void)cli_complain(CLI_OK, STR_FMT ": " STR_FMT, STR_ARG(r->of->id), STR_ARG(r->failed));
 }
 
 static int order_evaluate(struct window *w)
 {
+    static const struct table_column columns[] = {{"UTTERANCE", TABLE_TEXT, 16},
+                                                  {"CATEGORY", TABLE_TEXT, 14},
+                                                  {"ORDER", TABLE_RIGHT, 6},
+                                                  {"PROTOCOL", TABLE_RIGHT, 8},
+                                                  {"REAL", TABLE_RIGHT, 5}};
     const char *path = w->args->value[EVAL];
     struct orders_eval sums;
     struct arena a;
@@ -438,6 +430,8 @@ static int order_evaluate(struct window *w)
     arena_init(&a, 4 * ORDERS_EVAL_MAX);
     ok = file_read(&a, path, ORDERS_EVAL_MAX, &text, &e);
     progress_enable();
+    if (!w->args->value[JSON])
+        table_begin(&w->table, w->cli, columns, COUNT_OF(columns));
     w->progress = progress_begin("order --eval", "utterances", ok ? cli_count_lines(text) : 0);
     ok = ok && orders_eval_run(w->orders,
                                &(struct orders_eval_source){
@@ -448,13 +442,9 @@ static int order_evaluate(struct window *w)
     if (ok && w->args->value[JSON])
         order_eval_json(w, "mean", NULL, &sums.mean);
     else if (ok)
-        file_out_printf(&w->cli->out,
-                        "%-16s %-14zu %6.2f %9.2f %5.2f\n",
-                        "mean of",
-                        sums.cases,
-                        sums.mean.order,
-                        sums.mean.protocol,
-                        sums.mean.real);
+        order_eval_row(w, STR("mean"), arena_printf(&a, "%zu utterances", sums.cases), &sums.mean);
+    if (!w->args->value[JSON])
+        table_release(&w->table);
     arena_release(&a);
     if (!ok)
         return cli_fail(&e);

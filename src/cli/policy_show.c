@@ -6,6 +6,7 @@
 
 #include "base/json_get.h"
 #include "cli/history.h"
+#include "cli/table.h"
 
 #define SHOWN 300 /* characters of a line */
 
@@ -76,25 +77,29 @@ static size_t policy_each(struct policy_cmd *p, const char *pointer,
 
 /* ---- versions ---- */
 
-static void policy_version_row(struct policy_cmd *p, const struct json *doc,
-                               const struct json_node *v)
-{
-    const char *from = policy_cell(p, doc, v, "effective_from");
-    const char *to = policy_cell(p, doc, v, "effective_to");
-
-    file_out_printf(&p->cli->out,
-                    "%-24s %-16s %-10s to %-10s  %s\n",
-                    policy_cell(p, doc, v, "id"),
-                    policy_cell(p, doc, v, "version"),
-                    *from ? from : "-",
-                    *to ? to : "-",
-                    strcmp(policy_cell(p, doc, v, "in_force"), "true") == 0 ? "in force" : "");
-}
-
 int policy_show_versions(struct policy_cmd *p)
 {
-    if (!policy_show_json(p))
-        (void)policy_each(p, "/documents", policy_version_row);
+    static const struct table_column columns[] = {{"DOCUMENT", TABLE_TEXT, 0},
+                                                  {"VERSION", TABLE_TEXT, 0},
+                                                  {"FROM", TABLE_TEXT, 0},
+                                                  {"TO", TABLE_TEXT, 0},
+                                                  {"IN FORCE", TABLE_TEXT, 0}};
+    static const char *const names[] = {"id", "version", "effective_from", "effective_to"};
+    struct json doc;
+    struct table t;
+    struct err e;
+
+    if (policy_show_json(p))
+        return CLI_OK;
+    table_begin(&t, p->cli, columns, COUNT_OF(columns));
+    if (json_open(&doc, p->reply, &e))
+        JSON_FOREACH(v, &doc, json_pointer(&doc, STR("/documents"))) {
+            for (size_t i = 0; i < COUNT_OF(names); i++)
+                table_add(&t, str_c(policy_cell(p, &doc, v, names[i])));
+            table_add(&t, json_get_true(&doc, v, "in_force") ? STR("yes") : STR(""));
+        }
+    table_end(&t);
+    json_release(&doc);
     return CLI_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "apps/tune/tune.h"
 #include "cli/daemon.h"
 #include "cli/history.h"
+#include "cli/table.h"
 
 #define ARENA_MAX ((size_t)512 << 20)
 #define OUT_MAX ((size_t)64 << 20)
@@ -53,17 +54,24 @@ static void prompts_put(struct prompts *p)
 
 /* ---- showing ---- */
 
-static void prompts_row(struct prompts *p, const struct prompt *v)
+static void prompts_table(struct prompts *p, const struct prompt *list, size_t n)
 {
-    assert(v->id.p[v->id.n] == '\0');
-    file_out_printf(&p->cli->out,
-                    "%-30s %s%-9s%s %s  %s\n",
-                    v->id.p,
-                    v->built_in ? "" : cli_status(p->cli, str_c(prompt_state_name(v->state))),
-                    v->built_in ? "built in" : prompt_state_name(v->state),
-                    cli_plain(p->cli),
-                    v->created_us ? history_time(&p->arena, v->created_us).p : "-",
-                    history_line(&p->arena, v->scores.n ? v->scores : v->parent, 60).p);
+    static const struct table_column columns[] = {{"ID", TABLE_TEXT, 0},
+                                                  {"STATE", TABLE_STATUS, 0},
+                                                  {"CREATED", TABLE_TEXT, 0},
+                                                  {"PARENT", TABLE_TEXT, 0},
+                                                  {"SCORES", TABLE_TEXT, 0}};
+    struct table t;
+
+    table_begin(&t, p->cli, columns, COUNT_OF(columns));
+    for (const struct prompt *v = list; v < list + n; v++) {
+        table_add(&t, v->id);
+        table_add(&t, str_c(v->built_in ? "built in" : prompt_state_name(v->state)));
+        table_add(&t, v->created_us ? history_time(&p->arena, v->created_us) : STR(""));
+        table_add(&t, v->parent);
+        table_add(&t, v->scores);
+    }
+    table_end(&t);
 }
 
 /* The built-in ones follow the others. */
@@ -116,8 +124,7 @@ static int cli_prompts_list(struct prompts *p)
         prompts_put(p);
         return CLI_OK;
     }
-    for (size_t i = 0; i < n; i++)
-        prompts_row(p, &all[i]);
+    prompts_table(p, all, n);
     return CLI_OK;
 }
 
@@ -159,7 +166,7 @@ static int prompts_show(struct prompts *p, str id)
         prompt_write(&v, true, &o);
         prompts_put(p);
     } else {
-        prompts_row(p, &v);
+        prompts_table(p, &v, 1);
         prompts_show_texts(p, &v);
     }
     return CLI_OK;

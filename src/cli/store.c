@@ -5,6 +5,7 @@
  */
 #include "cli/data.h"
 #include "cli/history.h"
+#include "cli/table.h"
 #include "store/daemons.h"
 
 enum { CONFIG };
@@ -34,19 +35,24 @@ static int store_cli_adopt(struct cli *cli, const struct config *c, const struct
 
 static int store_cli_daemons(struct cli *cli, const struct config *c)
 {
+    static const struct table_column columns[] = {{"DAEMON", TABLE_TEXT, 0},
+                                                  {"STATE", TABLE_TEXT, 0},
+                                                  {"VERSION", TABLE_TEXT, 0},
+                                                  {"ADDRESS", TABLE_TEXT, 0}};
     struct daemons_list list;
+    struct table t;
     struct err e;
 
     if (!daemons_look(c->store_url, STR(""), NULL, &list, &e))
         return history_fail(&e);
-    file_out_printf(&cli->out, "%-32s  %-8s  %-12s  %s\n", "DAEMON", "STATE", "VERSION", "ADDRESS");
-    for (size_t i = 0; i < list.count; i++)
-        file_out_printf(&cli->out,
-                        "%-32s  %-8s  %-12s  %s\n",
-                        list.items[i].id,
-                        list.items[i].state,
-                        list.items[i].version,
-                        list.items[i].address);
+    table_begin(&t, cli, columns, COUNT_OF(columns));
+    for (size_t i = 0; i < list.count; i++) {
+        table_add(&t, str_c(list.items[i].id));
+        table_add(&t, str_c(list.items[i].state));
+        table_add(&t, str_c(list.items[i].version));
+        table_add(&t, str_c(list.items[i].address));
+    }
+    table_end(&t);
     return CLI_OK;
 }
 

@@ -98,6 +98,10 @@ const struct json_node *config_at(const struct json *doc, const struct json_node
                                   const char *path);
 /* The name most similar to the word, from a list that ends with NULL; NULL if none is similar. */
 const char *config_nearest(str word, const char *const *names);
+/* Whether every member of the object is one of the names, which are separated by spaces. If not,
+ * the error has the first that is not, and the nearest name. For the bodies of requests. */
+bool config_check_members(const struct json *doc, const struct json_node *object, const char *names,
+                          struct err *e) MUST_USE;
 /* Reports: no server "x", did you mean "y"? If none is similar, it lists the first names. */
 bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
                     const char *const *names);

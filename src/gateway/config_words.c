@@ -4,8 +4,13 @@
  */
 #include "gateway/config_build.h"
 
+#include "base/json_get.h"
+#include "base/utf8.h"
+
 #define WORD_MAX 48 /* bytes of names that are compared */
 #define NAMES_SHOWN 5
+#define MEMBERS_MAX 32 /* of the body of a request */
+#define MEMBERS_SIZE 400
 #define PATH_SHOWN_MAX 100
 
 /* The way down from the root: at each step the child whose stretch of the tape holds the node. */
@@ -220,18 +225,57 @@ static void config_words_list(const char *const *names, char *out, size_t size)
     (void)snprintf(out + n, size - n, "%s", names[i] ? " and others" : i ? "" : ": there are none");
 }
 
+/* ", did you mean \"x\"?", or the first names that there are. */
+static void config_words_advise(str name, const char *const *names, char *out, size_t size)
+{
+    const char *near = config_nearest(name, names);
+
+    if (near)
+        (void)snprintf(out, size, ", did you mean \"%s\"?", near);
+    else
+        config_words_list(names, out, size);
+}
+
 bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
                     const char *const *names)
 {
-    const char *near = config_nearest(name, names);
     char advice[200];
 
-    if (near)
-        (void)snprintf(advice, sizeof advice, ", did you mean \"%s\"?", near);
-    else
-        config_words_list(names, advice, sizeof advice);
+    config_words_advise(name, names, advice, sizeof advice);
     return config_wrong(
         b, v, "no %s \"" STR_FMT "\"%s", what, STR_ARG(str_slice(name, 0, 60)), advice);
+}
+
+/* Begins with the name, as errors of members do. */
+static bool config_refuse_member(str name, const char *names, struct err *e)
+{
+    char split[MEMBERS_SIZE], advice[200], *rest = NULL;
+    const char *list[MEMBERS_MAX + 1] = {NULL};
+    size_t n = 0;
+
+    assert(strlen(names) < sizeof split);
+    (void)snprintf(split, sizeof split, "%s", names);
+    for (char *p = strtok_r(split, " ", &rest); p && n < MEMBERS_MAX;
+         p = strtok_r(NULL, " ", &rest))
+        list[n++] = p;
+    config_words_advise(name, list, advice, sizeof advice);
+    return err_set(e,
+                   ERR_INPUT,
+                   STR_FMT ": there is no such member here%s",
+                   STR_ARG(utf8_cut_size(name, 60)),
+                   advice);
+}
+
+bool config_check_members(const struct json *doc, const struct json_node *object, const char *names,
+                          struct err *e)
+{
+    JSON_FOREACH(k, doc, object)
+        if (!json_is_one_of(doc, k, names)) {
+            str raw = json_raw(doc, k);
+
+            return config_refuse_member(str_slice(raw, 1, raw.n - 1), names, e);
+        }
+    return true;
 }
 
 bool config_find_name(struct config_build *b, const struct json_node *v, const char *what,

@@ -464,7 +464,7 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
     json_release(&m.doc);
 }
 
-static const struct app_route agent_model_route = {"POST", "", agent_model_answer, 0, NULL};
+static const struct app_route agent_model_route = {"POST", "", agent_model_answer, 0, NULL, NULL};
 
 bool agent_model_is(str model)
 {

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/run_json.h"
+#include "gateway/config_build.h"
 #include "serve/history_job.h"
 #include "serve/methods.h"
 
@@ -81,6 +82,8 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
     const struct json_node *root = json_root(doc), *v = json_find(doc, root, STR("word"));
     size_t i = 0;
 
+    if (!config_check_members(doc, root, "seq word arguments note", e))
+        return false;
     while (i < COUNT_OF(words) && !json_is(doc, v, str_c(words[i])))
         i++;
     if (i == COUNT_OF(words))

@@ -113,7 +113,7 @@ class Lists(unittest.TestCase):
             self.addCleanup(library.stop)
             library.write()
             lines = run("agents", "--config", str(library.path)).out.decode().splitlines()
-        self.assertEqual([line.split() for line in lines], [["a", "native", "m", "one", "two"]])
+        self.assertEqual([line.split() for line in lines[1:]], [["a", "native", "m", "one", "two"]])
 
 
 class Chat(unittest.TestCase):

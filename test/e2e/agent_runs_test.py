@@ -369,6 +369,41 @@ class Refused(unittest.TestCase):
                 self.assertTrue(said["detail"]["message"].startswith(name + ": "), said)
             self.assertEqual(model.asked, [])
 
+    def test_a_member_that_is_not_known_is_refused_with_the_nearest(self):
+        with Model(librarian) as model, Library(model, approving()) as d:
+            run = d.go("Please lend me Dune")["run_id"]
+            asked = len(model.asked)
+            for path, body, words in (
+                    ("agents/librarian/runs", {"input": "x", "back_ground": True}, "back_ground: there is no such "
+                     'member here, did you mean "background"?'),
+                    ("agents/librarian/runs", {"input": "x", "q": 1}, "q: there is no such member here: there are "
+                     "input, thread"),
+                    (f"runs/{run}/answer", {"seq": 1, "word": "approve", "reason": "x"}, "reason: there is no"),
+                    (f"runs/{run}/tool_results", {"call_id": "x", "results_": []}, 'did you mean "results"?')):
+                status, said = d.ask("POST", "/api/v1/" + path, body)
+                self.assertEqual(status, 422 if path.endswith("answer") else 400, (path, said))
+                self.assertIn(words, said["detail"]["message"])
+            self.assertEqual((d.one(run)["status"], len(model.asked)), ("waiting", asked))
+
+    def test_a_tool_of_the_caller_with_a_name_of_the_agents_is_refused(self):
+        with Model(orders) as model, Library(model, {**approving(handoff=["other"]),
+                                                     "other": {"model": "m", "prompt": "You help."}}) as d:
+            for name in ("library__find", "library__later", "result_search", "handoff_to_other"):
+                status, said = d.ask("POST", "/api/v1/agents/librarian/runs",
+                                     {"input": "x", "tools": [{**ORDER, "name": name}]})
+                self.assertEqual(status, 400, said)
+                self.assertIn(f'"{name}" is the name of a tool of the agent', said["detail"]["message"])
+            status, said = d.ask("POST", "/v1/chat/completions", {
+                "model": "agent/librarian", "messages": [{"role": "user", "content": "x"}],
+                "tools": [{"type": "function", "function": {**ORDER, "name": "library__find"}}]})
+            self.assertEqual(status, 400, said)
+            status, said = d.ask("POST", "/api/v1/agents/librarian/runs", {"input": "x", "tools": [ORDER, ORDER]})
+            self.assertEqual(status, 400, said)
+            self.assertIn('two tools have the name "order"', said["detail"]["message"])
+            self.assertEqual(model.asked, [])
+            for name in ("library", "library_find", "handoff_to_nobody"):
+                self.assertEqual(d.go("x", tools=[{**ORDER, "name": name}, ORDER])["status"], "waiting")
+
 
 class ClientTools(unittest.TestCase):
     def test_the_caller_carries_out_its_own_tools(self):

@@ -8,14 +8,20 @@ import json
 import re
 import shutil
 import tempfile
+import unicodedata
 import urllib.request
 from pathlib import Path
 
-from command import BINARY, SOURCE, Case, main, run
+from command import BINARY, SOURCE, Case, environment, in_terminal, main, run
 from gateway import Gateway, until
 
 STOCK = {"openapi": "3.0.3", "paths": {"/items": {"get": {"operationId": "search", "parameters": [
     {"name": "q", "in": "query", "required": True, "schema": {"type": "string"}}]}}}}
+
+
+def cells(text):
+    """The columns of a terminal that a text takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def example():
@@ -66,6 +72,25 @@ class Agents(Case):
         done = run("config", "check", "rationale.yaml", cwd=self.folder)
         self.assertEqual(done.code, 3)
         self.assertIn(f"{self.folder}/agents/clerk.yaml:2: tools.0: no tool source", done.err)
+
+    def test_a_list_is_aligned_by_the_width_of_its_characters(self):
+        names = ("qwen", "\u6a21\u578b\u6a21\u578b", "cafe\u0301", "\U0001f4da")
+        agents = {f"agent_with_a_long_name_{i}": {"model": name, "prompt": "You help.", "description": 9 * "\u672c "}
+                  for i, name in enumerate(names)}
+        self.path.write_text(json.dumps({
+            "store": "none", "agents": agents, "workflows": {"flow": [{"agent": "agent_with_a_long_name_0"}]},
+            "providers": {"up": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": names}}},
+            ensure_ascii=False))
+        lines = run("agents", "-c", str(self.path)).out.decode().splitlines()
+        self.assertEqual(len(lines), 6)
+        at = lines[0].index("DESCRIPTION")
+        for line, of in zip(lines[1:], [9 * "\u672c "] * 4 + ["1 stage"]):
+            self.assertEqual(cells(line[:line.index(of)]), at, lines)
+        for columns in (30, 50, 70):
+            env = environment(COLUMNS=str(columns), TERM="dumb")
+            seen = in_terminal("agents", "-c", str(self.path), env=env).out.decode()
+            self.assertIn("\u6a21\u578b\u6a21\u578b", seen)
+            self.assertLessEqual(max(map(cells, seen.splitlines())), columns, seen)
 
     def test_a_secret_of_a_tool_is_shown_nowhere(self):
         text = self.path.read_text().replace(

@@ -103,7 +103,7 @@ class Eval(Case):
 
     def test_people_get_a_table_and_a_total(self):
         out = self.eval(CASES).out.decode().splitlines()
-        self.assertTrue(out[0].startswith("case") and "score" in out[0] and "tokens" in out[0], out)
+        self.assertTrue(out[0].startswith("CASE") and "SCORE" in out[0] and "TOKENS" in out[0], out)
         self.assertEqual([x.split()[0] for x in out[1:]], ["bad-image", "disk-full", "slow-checkout", "all"])
 
     def test_reasoning_is_compared_with_none(self):

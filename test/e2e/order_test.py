@@ -534,7 +534,7 @@ class Recordings(Case):
         self.assertTrue(all(n.startswith("menu:") for n in names), names)
         table = self.good(self.order("--eval", "utterances.jsonl")).decode().splitlines()
         self.assertEqual(len(table), 27)
-        self.assertRegex(table[-1], r"^mean of +25 +1\.00 +1\.00 +1\.00$")
+        self.assertRegex(table[-1], r"^mean +25 utterances +1\.00 +1\.00 +1\.00$")
 
     def test_an_utterance_that_was_not_recorded_fails_and_says_so(self):
         case = self.folder / "new.jsonl"

@@ -126,7 +126,7 @@ class Versions(Plan):
         self.assertIn("18 years", self.get("documents/plan/nodes/0002", version="1")["text"])
         self.assertIn("no version", self.get("documents/plan/nodes/0002", 404, version="9")["detail"]["message"])
         out = self.cli("versions").out.decode()
-        self.assertRegex(out, r"plan +3 +2023-01-01 to - +in force")
+        self.assertRegex(out, r"plan +3 +2023-01-01 +- +yes")
 
     def test_of_two_in_force_the_one_that_began_last_counts(self):
         self.start(files={"v2.md": policy("2", "2021-01-01", "", 21), "v3.md": FILES["v3.md"]})

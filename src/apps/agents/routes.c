@@ -15,7 +15,8 @@ bool agents_app_ready(void *app, struct app_reply *r)
     bool record = ((struct agents_app *)app)->host.log != NULL;
 
     if (!record)
-        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
+        app_fail(
+            r, 503, "history_disabled", "agents need a store: set `store` in the configuration");
     return record;
 }
 
@@ -239,20 +240,10 @@ static void agents_run_named(struct agents_app *app, const struct app_request *q
                                         .workflow = workflow,
                                         .messages = STR(""),
                                         .key = q->key}};
-    struct json doc;
     struct err e;
     str run;
 
-    if (!app->host.log) {
-        app_fail(r, 503, "history_disabled", "agents need a store: nothing is on record here");
-        return;
-    }
-    json_init(&doc);
-    if (!app_json(q, &doc, r)) {
-        json_release(&doc);
-        return;
-    }
-    if (!agents_routes_read_run(q, &doc, &o, &e) ||
+    if (!agents_routes_read_run(q, q->json, &o, &e) ||
         !agents_start(app->runner, &o.request, q->arena, &run, &e)) {
         agents_fail_run(r, &e);
     } else if (o.background) {
@@ -263,7 +254,6 @@ static void agents_run_named(struct agents_app *app, const struct app_request *q
     } else {
         agents_wait_and_answer(app, q, run, r);
     }
-    json_release(&doc);
 }
 
 /* Also for an agent that the configuration no longer has: its runs are on record. */
@@ -392,16 +382,33 @@ static void agents_route_tool_results(void *app, const struct app_request *q, st
         app_fail_err(r, &e);
 }
 
+#define RUN_MEMBERS "input thread session metadata tools stream background"
+
 const struct app_route agents_app_routes[] = {
-    {"GET", "/api/v1/agents", agents_route_list, 0, ""},
-    {"GET", "/api/v1/agents/*", agents_route_show, 0, ""},
-    {"GET", "/api/v1/agents/*/runs", agents_route_runs, APP_READY, "limit offset"},
-    {"POST", "/api/v1/agents/*/runs", agents_route_run, 0, ""},
-    {"GET", "/api/v1/workflows", agents_route_workflows, 0, ""},
-    {"GET", "/api/v1/workflows/*/runs", agents_route_workflow_runs, APP_READY, "limit offset"},
-    {"POST", "/api/v1/workflows/*/runs", agents_route_run_workflow, 0, ""},
-    {"GET", "/api/v1/runs/*/result", agents_route_result, APP_READY, ""},
-    {"GET", "/api/v1/runs/*/events", agents_route_events, APP_READY, "after"},
-    {"POST", "/api/v1/runs/*/tool_results", agents_route_tool_results, APP_READY | APP_JSON, ""},
-    {NULL, NULL, NULL, 0, NULL},
+    {"GET", "/api/v1/agents", agents_route_list, 0, "", NULL},
+    {"GET", "/api/v1/agents/*", agents_route_show, 0, "", NULL},
+    {"GET", "/api/v1/agents/*/runs", agents_route_runs, APP_READY, "limit offset", NULL},
+    {"POST", "/api/v1/agents/*/runs", agents_route_run, APP_READY | APP_JSON, "", RUN_MEMBERS},
+    {"GET", "/api/v1/workflows", agents_route_workflows, 0, "", NULL},
+    {"GET",
+     "/api/v1/workflows/*/runs",
+     agents_route_workflow_runs,
+     APP_READY,
+     "limit offset",
+     NULL},
+    {"POST",
+     "/api/v1/workflows/*/runs",
+     agents_route_run_workflow,
+     APP_READY | APP_JSON,
+     "",
+     RUN_MEMBERS},
+    {"GET", "/api/v1/runs/*/result", agents_route_result, APP_READY, "", NULL},
+    {"GET", "/api/v1/runs/*/events", agents_route_events, APP_READY, "after", NULL},
+    {"POST",
+     "/api/v1/runs/*/tool_results",
+     agents_route_tool_results,
+     APP_READY | APP_JSON,
+     "",
+     "results call_id result error"},
+    {NULL, NULL, NULL, 0, NULL, NULL},
 };

@@ -149,15 +149,15 @@ VIEWED(status_chat)
 VIEWED(status_questions)
 
 static const struct app_route routes[] = {
-    {"POST", "/alerts", viewed_intake_alert, 0, NULL},
-    {"GET", "/alert-types", viewed_status_types, 0, ""},
-    {"GET", "/processing-status/*", viewed_status_processing, 0, ""},
-    {"GET", "/api/v1/incidents", viewed_status_list, 0, "limit status alert_type before"},
-    {"GET", "/api/v1/incidents/*", viewed_status_one, 0, ""},
-    {"POST", "/api/v1/incidents/*/cancel", viewed_status_cancel, 0, ""},
-    {"POST", "/api/v1/incidents/*/chat", viewed_status_chat, 0, ""},
-    {"GET", "/api/v1/incidents/*/chat", viewed_status_questions, 0, ""},
-    {NULL, NULL, NULL, 0, NULL},
+    {"POST", "/alerts", viewed_intake_alert, 0, NULL, NULL},
+    {"GET", "/alert-types", viewed_status_types, 0, "", NULL},
+    {"GET", "/processing-status/*", viewed_status_processing, 0, "", NULL},
+    {"GET", "/api/v1/incidents", viewed_status_list, 0, "limit status alert_type before", NULL},
+    {"GET", "/api/v1/incidents/*", viewed_status_one, 0, "", NULL},
+    {"POST", "/api/v1/incidents/*/cancel", viewed_status_cancel, 0, "", NULL},
+    {"POST", "/api/v1/incidents/*/chat", viewed_status_chat, APP_JSON, "", "question"},
+    {"GET", "/api/v1/incidents/*/chat", viewed_status_questions, 0, "", NULL},
+    {NULL, NULL, NULL, 0, NULL, NULL},
 };
 
 const struct app app_incidents = {.resume = incident_app_resume,

@@ -397,25 +397,13 @@ void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
 static bool incident_status_read_question(const struct app_request *q, str *out,
                                           struct app_reply *r)
 {
-    struct json doc;
-    bool ok;
+    const struct json_node *v = json_find(q->json, json_root(q->json), STR("question"));
 
-    json_init(&doc);
-    ok = app_json(q, &doc, r);
-    if (ok) {
-        ok = json_text(&doc, json_find(&doc, json_root(&doc), STR("question")), q->arena, out) &&
-             str_trim(*out).n > 0 && out->n <= QUESTION_MAX;
-        if (ok)
-            *out = arena_dup(q->arena, *out);
-        else
-            app_fail(r,
-                     422,
-                     "validation_failed",
-                     "\"question\" must be a text of 1 to %d bytes",
-                     QUESTION_MAX);
-    }
-    json_release(&doc);
-    return ok;
+    if (json_text(q->json, v, q->arena, out) && str_trim(*out).n > 0 && out->n <= QUESTION_MAX)
+        return true;
+    app_fail(
+        r, 422, "validation_failed", "\"question\" must be a text of 1 to %d bytes", QUESTION_MAX);
+    return false;
 }
 
 void status_chat(void *app, const struct app_request *q, struct app_reply *r)

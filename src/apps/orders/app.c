@@ -250,11 +250,11 @@ static void orders_app_get_menu(void *app, const struct app_request *q, struct a
 }
 
 static const struct app_route routes[] = {
-    {"GET", "/api/v1/orders", order_app_list, 0, ""},
-    {"GET", "/api/v1/orders/*", order_app_show, 0, ""},
-    {"POST", "/api/v1/orders/*/say", order_app_post_turn, APP_JSON, ""},
-    {"GET", "/api/v1/menu", orders_app_get_menu, 0, ""},
-    {NULL, NULL, NULL, 0, NULL},
+    {"GET", "/api/v1/orders", order_app_list, 0, "", NULL},
+    {"GET", "/api/v1/orders/*", order_app_show, 0, "", NULL},
+    {"POST", "/api/v1/orders/*/say", order_app_post_turn, APP_JSON, "", "text stream"},
+    {"GET", "/api/v1/menu", orders_app_get_menu, 0, "", NULL},
+    {NULL, NULL, NULL, 0, NULL, NULL},
 };
 
 const struct app app_orders = {.name = "orders",

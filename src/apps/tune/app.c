@@ -207,9 +207,9 @@ static void tune_app_answer_one(void *app, const struct app_request *q, struct a
 }
 
 static const struct app_route routes[] = {
-    {"GET", "/api/v1/optimize", tune_answer_list, APP_OPERATOR, ""},
-    {"GET", "/api/v1/optimize/*", tune_app_answer_one, APP_OPERATOR, ""},
-    {NULL, NULL, NULL, 0, NULL},
+    {"GET", "/api/v1/optimize", tune_answer_list, APP_OPERATOR, "", NULL},
+    {"GET", "/api/v1/optimize/*", tune_app_answer_one, APP_OPERATOR, "", NULL},
+    {NULL, NULL, NULL, 0, NULL, NULL},
 };
 
 const struct app app_optimize = {
