@@ -2,7 +2,7 @@
 // text, a hundred thousand sessions, a lost connection, empty pages. SPDX-License-Identifier: Apache-2.0
 import { XSS } from "../../dashboard/dev/fixtures.mjs";
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, eachLook, finish, gate, isTooWide, loaded, NARROW, shot, sleep, test, until } from "./kit.mjs";
+import { assert, eachLook, finish, gate, isTooWide, json, loaded, NARROW, shot, sleep, test, until } from "./kit.mjs";
 
 const dev = await start({ total: 100_000 });
 const few = await start({ total: 300 }); // for searches, which read every session
@@ -329,6 +329,32 @@ test("a record that is behind what was seen live is asked for again", async ({ p
   dev.state.sessions.behind = { ...whole, session_id: "behind", chronological_timeline: [{ ...whole.chronological_timeline[0], event_id: "behind-1" }] };
   await page.locator('li.event[id="behind-1"]').waitFor();
   await until("the card gave way", async () => (await page.locator("article.call").count()) === 0);
+});
+
+test("text from right to left begins at the right, and a written-out character stays in its line", async ({ page }) => {
+  const arabic = "لماذا السماء زرقاء؟ اشرح (مثل API).";
+  const at = await json(`${dev.root}/api/v1/history/sessions/agent-run`);
+  at.title = arabic;
+  for (const e of at.chronological_timeline) if (e.type === "llm_interaction") e.details.prompt = `a\u202Eb ${arabic}`;
+  dev.state.sessions["agent-run"] = at;
+  try {
+    await page.goto(`${dev.root}/sessions/agent-run`);
+    await page.locator("li.event").first().waitFor();
+    const [first, last] = await page.locator("h1").evaluate(({ firstChild: text }) => [0, text.length - 1].map((at) => {
+      const range = document.createRange();
+      range.setStart(text, at);
+      range.setEnd(text, at + 1);
+      return range.getBoundingClientRect().left;
+    }));
+    assert.ok(last < first, "the full stop is at the left end");
+    const said = page.locator("li.event .said").first();
+    if (!(await said.count())) await page.locator("li.event .disclose").first().click();
+    await said.waitFor();
+    const line = await said.locator(".control").evaluate((e) => [e.getBoundingClientRect().width, e.parentElement.getBoundingClientRect().width]);
+    assert.ok(line[0] < line[1] / 3, `${line}`);
+  } finally {
+    delete dev.state.sessions["agent-run"];
+  }
 });
 
 // ---- login and keys ----
