@@ -357,6 +357,26 @@ test("text from right to left begins at the right, and a written-out character s
   }
 });
 
+test("a copy button copies exactly, also where the browser has no clipboard for scripts", async ({ page }) => {
+  const session = await json(`${dev.root}/api/v1/history/sessions/state-none`);
+  const answer = (session.chronological_timeline[0].details.response = "a\tb \r\n  عربي \u202E 😀  \n\n");
+  dev.state.sessions["state-none"] = session;
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  try {
+    await page.goto(`${dev.root}/sessions/state-none`);
+    for (const plainHttp of [false, true]) {
+      await page.evaluate(() => navigator.clipboard.writeText("old"));
+      if (plainHttp) await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true }));
+      await page.locator(".answer-foot button").click();
+      await page.getByRole("button", { name: "Copied" }).waitFor();
+      await page.evaluate(() => delete navigator.clipboard);
+      await until("the answer is copied", async () => (await clipboard()) === answer);
+    }
+  } finally {
+    delete dev.state.sessions["state-none"];
+  }
+});
+
 // ---- login and keys ----
 
 test("a key is asked for when one is needed, and only then", async ({ page }) => {
