@@ -450,6 +450,24 @@ test("letters stay in the search box whenever they are typed, and a link's words
   await until("an address without words", async () => (await box.inputValue()) === "");
 }, { ownTab: true });
 
+test("the list of sessions shows the filters, order and page of its address", async ({ page }) => {
+  await page.goto(`${few.root}/sessions?model=left-the-record&sort=started_at_us`);
+  await loaded(page);
+  const model = page.locator(".field", { hasText: /^Model/ }).locator("select");
+  assert.ok(await model.isVisible());
+  assert.equal(await model.inputValue(), "left-the-record");
+  assert.match(await page.locator(".title").innerText(), /oldest first/);
+  assert.match(await page.locator(".pager").innerText(), /Previous[\s\S]*Next/);
+  await page.goto(`${few.root}/sessions?page=999`);
+  await page.getByRole("link", { name: "Go to its first page" }).click();
+  await until("the first page", async () => /1 to 25 of \d+ sessions/.test(await page.locator(".pager").innerText()));
+  assert.ok(await page.locator("[data-search]").evaluate((box) => {
+    const pen = document.createElement("canvas").getContext("2d"), style = getComputedStyle(box);
+    pen.font = style.font;
+    return pen.measureText(box.placeholder).width <= box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  }), "the words in the search box are not cut");
+}, NARROW);
+
 async function checkNames(page, path) {
   const bad = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img]")].filter((e) => {
     const name = e.getAttribute("aria-label") || e.innerText || e.textContent || e.title || (e.labels?.length ? e.labels[0].textContent : "");
