@@ -667,6 +667,15 @@ test("no label is broken in the middle of a word", async ({ page }) => {
   }));
   assert.deepEqual(broken, []);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  assert.deepEqual(await page.locator(".config .main").evaluateAll((all) => all.filter((e) => e.offsetHeight > 40).map((e) => e.innerText)), [], "names of settings in one line");
+  await page.goto(`${dev.root}/sessions/state-cut`);
+  const head = page.locator(`${DISPLAY} .reasoning-head`);
+  await head.waitFor();
+  const [sign, words] = await head.evaluate((e) => [".chevron", ".words"].map((name) => e.querySelector(name).getBoundingClientRect()));
+  assert.ok(sign.bottom > words.top, "the words are beside their sign");
+  await page.goto(`${dev.root}/decisions`);
+  await page.locator(".entry .chip").first().waitFor();
+  assert.ok(await page.locator(".entry .chip").evaluateAll((all) => all.every((e) => e.offsetHeight >= 24)), "a finger finds the tools");
 }, { width: 360 });
 
 await finish(() => Promise.all([dev, few, keyed, bare].map((s) => s.stop())));
