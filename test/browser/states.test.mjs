@@ -181,7 +181,7 @@ test("an entry of the decision log begins with the reason and names each tool on
   const chips = async (text) => (await entry(text).waitFor(), entry(text).locator("button").allInnerTexts());
   assert.deepEqual(await chips("The test name says Sunday: read the file first."), ["Read", "Task"]);
   assert.deepEqual(await chips("the deploy at 14:02 is the only change in the window, so roll it back and watch"), ["deploys", "rollback × 2"]);
-  await entry("The 14:02 deploy leaks transactions: each request opens one and leaves it open f…").waitFor();
+  await entry("The 14:02 deploy leaks transactions: each request opens one and leaves it open f…").getByText("direct answer", { exact: true }).waitFor();
 });
 
 // ---- live ----
