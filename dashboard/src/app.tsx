@@ -1,7 +1,7 @@
 // app.tsx - the frame: navigation, login, help, and the page of the address. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Announcer } from "./announce";
-import { login, logout, needLogin, visits } from "./api";
+import { login, logout, needLogin, useApi, visits } from "./api";
 import { useCell } from "./cell";
 import { followHealth } from "./health";
 import { helpOpen, KEYS } from "./keyboard";
@@ -54,7 +54,7 @@ function Nav({ path }: { path: string }) {
 
 function Link() {
   const link = useCell(live.link);
-  const words = { open: "live", connecting: "connecting", lost: "reconnecting" }[link];
+  const words = useCell(needLogin) ? "not logged in" : { open: "live", connecting: "connecting", lost: "reconnecting" }[link];
   return <span class={`status ${link === "open" ? "good" : "warm"}`} role="status" title="The connection for live updates"><i aria-hidden="true" />{words}</span>;
 }
 
@@ -62,7 +62,9 @@ const THEMES: Record<string, string> = { auto: "Theme: system", light: "Theme: l
 
 function Side({ path }: { path: string }) {
   const now = useCell(theme);
-  const entered = useCell(visits) > 0;
+  const locked = useCell(needLogin);
+  // No script can read the cookie: a gateway with keys that answers has let this browser in.
+  const keys = useApi<{ keys?: unknown[] }>(locked ? null : "/api/v1/keys").data?.keys;
   return (
     <aside class="side">
       <a class="brand" href="/"><img src="/page/icon.svg" alt="" width="26" height="26" /><span>Rationale</span></a>
@@ -72,7 +74,7 @@ function Side({ path }: { path: string }) {
         <a class="button small" href="/docs">Manual</a>
         <button type="button" class="small" onClick={nextTheme} title="Colours: as the system has them, light or dark">{THEMES[now] ?? THEMES.auto}</button>
         <button type="button" class="small help" onClick={() => (helpOpen.value = true)} aria-label="Keyboard help">?</button>
-        {entered ? <button type="button" class="small" onClick={() => void logout()}>Log out</button> : null}
+        {!locked && keys?.length ? <button type="button" class="small" onClick={() => void logout()}>Log out</button> : null}
       </div>
     </aside>
   );

@@ -22,13 +22,14 @@ export function seconds(ms: number): string {
   return s < 60 ? `${s} s` : `${Math.floor(s / 60)} min ${s % 60} s`;
 }
 
+// The same words as those of the commands (clock_duration).
 export function duration(ms: number | null | undefined): string {
   if (ms == null || !Number.isFinite(ms)) return "–";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 10000) return `${(ms / 1000).toFixed(1)} s`;
-  if (ms < 3600_000) return seconds(ms);
-  const h = Math.floor(ms / 3600_000);
-  return `${h} h ${Math.round((ms % 3600_000) / 60_000)} min`;
+  const tenths = Math.round(ms / 100), min = Math.round(ms / 60_000), h = Math.round(ms / 3600_000);
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)} s`;
+  if (ms < 3599_500) return seconds(ms);
+  return min < 24 * 60 ? `${Math.floor(min / 60)} h ${min % 60} min` : `${Math.floor(h / 24)} d ${h % 24} h`;
 }
 
 // Of the sums over time, whose lowest class is not divided.
@@ -59,14 +60,16 @@ export function bytes(n: number | null | undefined): string {
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const dayOfYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 // With the zone, as a title of times without one.
 const full = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 
 export function time(us: number | null | undefined): string {
   if (!us) return "–";
   const d = new Date(us / 1000);
-  const today = new Date().toDateString() === d.toDateString();
-  return today ? clock.format(d) : `${day.format(d)}, ${clock.format(d)}`;
+  const now = new Date();
+  if (now.toDateString() === d.toDateString()) return clock.format(d);
+  return `${(now.getFullYear() === d.getFullYear() ? day : dayOfYear).format(d)}, ${clock.format(d)}`;
 }
 
 export function fullTime(us: number | null | undefined): string {

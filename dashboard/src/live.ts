@@ -1,4 +1,5 @@
 // live.ts - one WebSocket for all that is live: channels, reconnects, gaps. SPDX-License-Identifier: Apache-2.0
+import { needLogin } from "./api";
 import { Cell } from "./cell";
 
 export interface Message {
@@ -55,7 +56,7 @@ class Live {
   }
 
   private connect(): void {
-    if (this.socket || this.timer) return;
+    if (this.socket || this.timer || needLogin.value) return; // restart() follows the login
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}/ws/dashboard/${this.who}`);
     let ping = 0;
     this.socket = socket;

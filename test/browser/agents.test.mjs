@@ -155,8 +155,8 @@ test("how a run ends is said in words", async ({ page }) => {
 
 // ---- approvals ----
 
-async function asked(page) {
-  const { run_id } = await start("librarian", `Please lend me Dune, copy ${++n}`);
+async function asked(page, more = "") {
+  const { run_id } = await start("librarian", `Please lend me Dune, copy ${++n}${more}`);
   await page.goto(`${root}/runs/${run_id}`);
   const card = page.locator("section.approval");
   await card.waitFor();
@@ -181,6 +181,12 @@ test("a call that waits has the model's reason and its arguments, and is approve
   assert.match(await page.getByLabel("Answer", { exact: true }).innerText(), /lent/);
   assert.match(await step(page, "approval").innerText(), /approved/);
   assert.equal(await card.count(), 0);
+}, NARROW);
+
+test("the model's whole reason and the whole input of the run can be read, whatever their length", async ({ page }) => {
+  const { card } = await asked(page, `. ${"It is for the reading group. ".repeat(12)}long reason`);
+  await card.getByText("I looked at every shelf").waitFor();
+  for (const part of [card.locator(".why"), page.locator("article.run .asked")]) assert.ok(await part.evaluate((e) => e.scrollHeight <= e.clientHeight + 1), await part.innerText());
 }, NARROW);
 
 test("a call is allowed with other arguments; bad ones are refused in words", async ({ page }) => {

@@ -287,11 +287,17 @@ test("with keys: a login, then what that key may see", async ({ page }) => {
   await call(keyed, "think", { session: mine, key: process.env.KEY_VIEWER });
   await call(keyed, "think", { session: other, key: process.env.KEY_OPERATOR });
   for (const session of [mine, other]) await recorded(keyed, session, { key: process.env.KEY_OPERATOR });
+  const sockets = [];
+  page.on("websocket", (s) => sockets.push(s));
   await page.goto(`${keyed}/sessions`);
   await page.getByText("A key is needed").waitFor();
+  await page.getByText("not logged in").waitFor();
   await page.fill("#key", "sk-nobody");
   await page.click("#key-form button");
   await page.locator("#key-error").waitFor();
+  await sleep(1000);
+  assert.equal(sockets.length, 1, "without a login the page does not go on asking for live updates");
+  page.removeAllListeners("websocket");
   await page.fill("#key", process.env.KEY_VIEWER);
   await page.click("#key-form button");
   await page.locator(`a[href="/sessions/${mine}"]`).waitFor();
@@ -304,6 +310,13 @@ test("with keys: a login, then what that key may see", async ({ page }) => {
   await page.fill("#prompt", "may I ask with the cookie?");
   await page.getByRole("button", { name: "Ask" }).click();
   await until("an answer", async () => /You said: may I ask with the cookie/.test(await page.locator("article.call").first().innerText()));
+  await page.goto(`${keyed}/system`); // complains of a request that is refused
+  await page.getByText("shown to the key of an operator").waitFor();
+  assert.equal(await page.getByRole("heading", { name: /Configuration|Audit log/ }).count(), 0);
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByText("A key is needed").waitFor();
+  await page.reload();
+  await page.getByText("A key is needed").waitFor();
 }, { complaints: [/401/, /WebSocket/, /404/] });
 
 test("the page of keys says who decides about reasoning", async ({ page }) => {
@@ -385,6 +398,8 @@ test("on real records no page is too wide, light and dark, wide and narrow", asy
     await eachLook(page, async (look) => {
       await shot(page, `gateway-${path.slice(1) || "overview"}-${look.name}`);
       assert.ok(!(await isTooWide(page)), `${path} is too wide, ${look.name}`);
+      const outside = await page.evaluate(() => [...document.querySelectorAll("main table.rows :is(td, td *)")].filter((e) => !e.closest(".wide") && e.getBoundingClientRect().right > e.closest("table").getBoundingClientRect().right + 1).map((e) => e.textContent));
+      assert.deepEqual(outside, [], `${path} cuts cells, ${look.name}`);
     });
   }
 }, NARROW);

@@ -51,7 +51,8 @@ def reply(hold):
         if not done:
             return {"reasoning": "First I look whether **Dune** is here at all.", "calls": [(tool(ask, "find_slowly" if "slow shelf" in said else "find"), {"title": "Dune"})]}
         if "lend" in said and len(done) == 1:
-            return {"text": "She asked for it, and it is on the shelf.", "calls": [(tool(ask, "lend"), {"title": "Dune", "days": 14})]}
+            more = " I looked at every shelf of the library before I asked." * 8 if "long reason" in said else ""
+            return {"text": f"She asked for it, and it is on the shelf.{more}", "calls": [(tool(ask, "lend"), {"title": "Dune", "days": 14})]}
         return "You have it: " + done[-1] if "lend" in said else "Yes: **Dune** is on shelf 7."
 
     def answer(ask):

@@ -16,6 +16,7 @@ const load = async (name) => {
 };
 const { blocks, inlines, followable } = await load("markdown");
 const { pieces, plain } = await load("visible");
+const { duration, time } = await load("format");
 
 // A tree as one line: kinds and texts.
 function show(n) {
@@ -92,6 +93,13 @@ test("what cannot be seen is written out, and the rest stays", async () => {
   assert.equal(plain("a\u202eb\u0000c\r\nd\te"), "a⟨U+202E⟩b⟨U+0000⟩c\nd\te");
   assert.equal(plain("👩‍👩‍👧 می‌خواهم é"), "👩‍👩‍👧 می‌خواهم é");
   assert.deepEqual(pieces("x\u{e0041}y"), [{ text: "x", control: false }, { text: "U+E0041", control: true }, { text: "y", control: false }]);
+});
+
+test("durations have the words of the commands, and a time of another year has its year", async () => {
+  const words = { 0: "0 ms", 999: "999 ms", 1049: "1.0 s", 9960: "10.0 s", 59_940: "59.9 s", 59_960: "1 min 0 s", 3599_400: "59 min 59 s", 3599_600: "1 h 0 min", 7199_000: "2 h 0 min", 86_399_000: "1 d 0 h", 180_000_000: "2 d 2 h" };
+  for (const [ms, want] of Object.entries(words)) assert.equal(duration(Number(ms)), want, ms);
+  const now = new Date(), last = new Date(now.getFullYear() - 1, 5, 7, 8, 9, 10);
+  assert.equal(time(last.getTime() * 1000), `7 Jun ${now.getFullYear() - 1}, 08:09:10`);
 });
 
 await finish(() => rmSync(folder, { recursive: true }));

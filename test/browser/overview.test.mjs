@@ -40,6 +40,8 @@ test("the numbers are those of the calls, and a click on a chart leaves the call
   await page.getByRole("button", { name: "failed", exact: true }).click();
   await until("only those that failed", async () => (await page.locator(".calllist tbody tr").count()) > 0 && (await page.locator(".calllist tbody .status.good").count()) === 0);
   assert.match(page.url(), /outcome=failed/);
+  await page.locator(".calllist tbody tr", { hasText: "broken" }).first().getByText("provider error", { exact: true }).waitFor();
+  await page.locator(".attention li", { hasText: /^Provider bad: its last (call|\d+ calls) failed/ }).waitFor();
   const chart = page.locator('[data-chart="Calls"] svg');
   await chart.click({ position: { x: Number(await chart.getAttribute("width")) - 14, y: 60 } });
   await until("a second click takes it away", () => !/at=/.test(page.url()));

@@ -2,7 +2,7 @@
 // text, a hundred thousand sessions, a lost connection, empty pages. SPDX-License-Identifier: Apache-2.0
 import { XSS } from "../../dashboard/dev/fixtures.mjs";
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, eachLook, finish, gate, isTooWide, loaded, NARROW, shot, sleep, test, until } from "./kit.mjs";
+import { assert, eachLook, finish, gate, isTooWide, json, loaded, NARROW, shot, sleep, test, until } from "./kit.mjs";
 
 const dev = await start({ total: 100_000 });
 const few = await start({ total: 300 }); // for searches, which read every session
@@ -181,7 +181,7 @@ test("an entry of the decision log begins with the reason and names each tool on
   const chips = async (text) => (await entry(text).waitFor(), entry(text).locator("button").allInnerTexts());
   assert.deepEqual(await chips("The test name says Sunday: read the file first."), ["Read", "Task"]);
   assert.deepEqual(await chips("the deploy at 14:02 is the only change in the window, so roll it back and watch"), ["deploys", "rollback × 2"]);
-  await entry("The 14:02 deploy leaks transactions: each request opens one and leaves it open f…").waitFor();
+  await entry("The 14:02 deploy leaks transactions: each request opens one and leaves it open f…").getByText("direct answer", { exact: true }).waitFor();
 });
 
 // ---- live ----
@@ -331,6 +331,52 @@ test("a record that is behind what was seen live is asked for again", async ({ p
   await until("the card gave way", async () => (await page.locator("article.call").count()) === 0);
 });
 
+test("text from right to left begins at the right, and a written-out character stays in its line", async ({ page }) => {
+  const arabic = "لماذا السماء زرقاء؟ اشرح (مثل API).";
+  const at = await json(`${dev.root}/api/v1/history/sessions/agent-run`);
+  at.title = arabic;
+  for (const e of at.chronological_timeline) if (e.type === "llm_interaction") e.details.prompt = `a\u202Eb ${arabic}`;
+  dev.state.sessions["agent-run"] = at;
+  try {
+    await page.goto(`${dev.root}/sessions/agent-run`);
+    await page.locator("li.event").first().waitFor();
+    const [first, last] = await page.locator("h1").evaluate(({ firstChild: text }) => [0, text.length - 1].map((at) => {
+      const range = document.createRange();
+      range.setStart(text, at);
+      range.setEnd(text, at + 1);
+      return range.getBoundingClientRect().left;
+    }));
+    assert.ok(last < first, "the full stop is at the left end");
+    const said = page.locator("li.event .said").first();
+    if (!(await said.count())) await page.locator("li.event .disclose").first().click();
+    await said.waitFor();
+    const line = await said.locator(".control").evaluate((e) => [e.getBoundingClientRect().width, e.parentElement.getBoundingClientRect().width]);
+    assert.ok(line[0] < line[1] / 3, `${line}`);
+  } finally {
+    delete dev.state.sessions["agent-run"];
+  }
+});
+
+test("a copy button copies exactly, also where the browser has no clipboard for scripts", async ({ page }) => {
+  const session = await json(`${dev.root}/api/v1/history/sessions/state-none`);
+  const answer = (session.chronological_timeline[0].details.response = "a\tb \r\n  عربي \u202E 😀  \n\n");
+  dev.state.sessions["state-none"] = session;
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  try {
+    await page.goto(`${dev.root}/sessions/state-none`);
+    for (const plainHttp of [false, true]) {
+      await page.evaluate(() => navigator.clipboard.writeText("old"));
+      if (plainHttp) await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true }));
+      await page.locator(".answer-foot button").click();
+      await page.getByRole("button", { name: "Copied" }).waitFor();
+      await page.evaluate(() => delete navigator.clipboard);
+      await until("the answer is copied", async () => (await clipboard()) === answer);
+    }
+  } finally {
+    delete dev.state.sessions["state-none"];
+  }
+});
+
 // ---- login and keys ----
 
 test("a key is asked for when one is needed, and only then", async ({ page }) => {
@@ -403,6 +449,24 @@ test("letters stay in the search box whenever they are typed, and a link's words
   await page.locator('nav a[href="/sessions"]').click();
   await until("an address without words", async () => (await box.inputValue()) === "");
 }, { ownTab: true });
+
+test("the list of sessions shows the filters, order and page of its address", async ({ page }) => {
+  await page.goto(`${few.root}/sessions?model=left-the-record&sort=started_at_us`);
+  await loaded(page);
+  const model = page.locator(".field", { hasText: /^Model/ }).locator("select");
+  assert.ok(await model.isVisible());
+  assert.equal(await model.inputValue(), "left-the-record");
+  assert.match(await page.locator(".title").innerText(), /oldest first/);
+  assert.match(await page.locator(".pager").innerText(), /Previous[\s\S]*Next/);
+  await page.goto(`${few.root}/sessions?page=999`);
+  await page.getByRole("link", { name: "Go to its first page" }).click();
+  await until("the first page", async () => /1 to 25 of \d+ sessions/.test(await page.locator(".pager").innerText()));
+  assert.ok(await page.locator("[data-search]").evaluate((box) => {
+    const pen = document.createElement("canvas").getContext("2d"), style = getComputedStyle(box);
+    pen.font = style.font;
+    return pen.measureText(box.placeholder).width <= box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  }), "the words in the search box are not cut");
+}, NARROW);
 
 async function checkNames(page, path) {
   const bad = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img]")].filter((e) => {
@@ -603,6 +667,15 @@ test("no label is broken in the middle of a word", async ({ page }) => {
   }));
   assert.deepEqual(broken, []);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  assert.deepEqual(await page.locator(".config .main").evaluateAll((all) => all.filter((e) => e.offsetHeight > 40).map((e) => e.innerText)), [], "names of settings in one line");
+  await page.goto(`${dev.root}/sessions/state-cut`);
+  const head = page.locator(`${DISPLAY} .reasoning-head`);
+  await head.waitFor();
+  const [sign, words] = await head.evaluate((e) => [".chevron", ".words"].map((name) => e.querySelector(name).getBoundingClientRect()));
+  assert.ok(sign.bottom > words.top, "the words are beside their sign");
+  await page.goto(`${dev.root}/decisions`);
+  await page.locator(".entry .chip").first().waitFor();
+  assert.ok(await page.locator(".entry .chip").evaluateAll((all) => all.every((e) => e.offsetHeight >= 24)), "a finger finds the tools");
 }, { width: 360 });
 
 await finish(() => Promise.all([dev, few, keyed, bare].map((s) => s.stop())));

@@ -214,7 +214,7 @@ function Row({ r, picked }: { r: RunResult; picked: Picked }) {
         <span class="under"><Text>{[r.thread, isOver(r.status) ? r.text : ""].filter(Boolean).join(" · ")}</Text></span>
       </td>
       <td><State of={r.status} /></td>
-      <td class="n" data-label="calls">{count(u.model_calls)}{u.tool_calls ? <small> + {plural(u.tool_calls, "tool")}</small> : null}</td>
+      <td class="n" data-label="calls">{count(u.model_calls)}{u.tool_calls ? <small> + {plural(u.tool_calls, "tool call")}</small> : null}</td>
       <td class="n" data-label="tokens">{short(u.input_tokens + u.output_tokens)}</td>
       <td class="n" data-label="cost">{money(u.cost_usd)}</td>
       <td class="n" data-label="took">{isOver(r.status) ? duration((r.updated_at_us - r.created_at_us) / 1000) : "–"}</td>

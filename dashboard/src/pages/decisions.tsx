@@ -35,7 +35,7 @@ function Entry({ d, q, onTool }: { d: Decision; q: string; onTool: (t: string) =
     : !tool && d.reasoning_absent && [...text].length === SNIPPET ? `${text}…` : text;
   return (
     <li class="entry">
-      <span class={`kindmark ${tool ? "tool" : ""}`}>{tool ? "TOOL_CALL" : "DIRECT"}</span>
+      <span class={`kindmark ${tool ? "tool" : ""}`}>{tool ? "tool call" : "direct answer"}</span>
       <div>
         <a class="why" href={sessionAddress(d.session_id ?? "", d.interaction_id)} data-item title={d.entry}><Marked q={q}>{why}</Marked></a>
         <span class="under">

@@ -48,7 +48,7 @@ function Figures({ m }: { m: Metrics | null }) {
     <dl class="figures">
       <Figure label="Running" value={count(pick("active_sessions"))} note="sessions" />
       <Figure label="Last 24 hours" value={count(pick("sessions_last_24h", "last_24h_sessions", "sessions_24h"))} note="sessions" />
-      <Figure label="Model calls" value={count(pick("total_llm_interactions", "llm_interactions", "total_interactions"))} />
+      <Figure label="Model calls" value={count(pick("total_llm_interactions", "llm_interactions", "total_interactions"))} note="on record" />
       <Figure label="Average" value={duration(pick("average_duration_ms", "avg_duration_ms", "average_session_duration_ms"))} note="a session" />
       <Figure label="Failed" value={rate == null ? "–" : percent(rate > 1 ? rate / 100 : rate)} note="of sessions" tone={rate ? "warm" : ""} />
     </dl>

@@ -40,12 +40,16 @@ function Filters({ q }: { q: URLSearchParams }) {
   const set = (change: Record<string, string | null>) => go(withQuery({ ...change, page: null }), true);
   const statuses = q.get("status")?.split(",") ?? [];
   const toggle = (s: string) => set({ status: (statuses.includes(s) ? statuses.filter((x) => x !== s) : [...statuses, s]).join(",") });
-  const pick = (name: string, label: string, from: string[] | undefined) =>
-    from?.length ? <Choice label={label} value={q.get(name) ?? ""} options={[["", "any"], ...from.map((v): [string, string] => [v, v])]} onChange={(v) => set({ [name]: v })} /> : null;
-  const [open, setOpen] = useState(false);
+  // A filter of a shared link is shown even if no session on record has its value.
+  const pick = (name: string, label: string, from: string[] = []) => {
+    const chosen = q.get(name) ?? "";
+    const values = [...new Set(chosen ? [...from, chosen] : from)];
+    return values.length ? <Choice label={label} value={chosen} options={[["", "any"], ...values.map((v): [string, string] => [v, v])]} onChange={(v) => set({ [name]: v })} /> : null;
+  };
+  const [open, setOpen] = useState([...q.keys()].some((k) => !["search", "status", "page"].includes(k)));
   return (
     <div class={`filters ${open ? "open" : ""}`} role="search">
-      <Search label="Search words, reasoning:word, answer:word" value={q.get("search") ?? ""} onChange={(v) => set({ search: v })} />
+      <Search label="Search words or reasoning:word" value={q.get("search") ?? ""} onChange={(v) => set({ search: v })} />
       <div class="chips" role="group" aria-label="Status">
         {STATUSES.map((s) => <button type="button" class="chip" aria-pressed={statuses.includes(s)} onClick={() => toggle(s)}>{s.replace("_", " ")}</button>)}
         <button type="button" class="chip more-filters" aria-expanded={open} onClick={() => setOpen(!open)}>more filters</button>
@@ -65,15 +69,16 @@ function Filters({ q }: { q: URLSearchParams }) {
   );
 }
 
-function Pager({ list }: { list: SessionList }) {
+function Pager({ list, newest }: { list: SessionList; newest: boolean }) {
   const { page, total_pages, total_items, total_is_exact, page_size } = list.pagination;
   const first = (page - 1) * page_size + 1;
   const to = (n: number) => go(withQuery({ page: n > 1 ? String(n) : null }));
+  const [before, after] = newest ? ["Newer", "Older"] : ["Previous", "Next"];
   return (
     <nav class="pager" aria-label="Pages of the list">
-      <button type="button" class="small" disabled={page <= 1} data-prev onClick={() => to(page - 1)}>Newer</button>
+      <button type="button" class="small" disabled={page <= 1} data-prev onClick={() => to(page - 1)}>{before}</button>
       <span class="numbers">{total_items ? `${count(first)} to ${count(Math.min(total_items, first + list.sessions.length - 1))} of ${total_is_exact === false ? "more than " : ""}${plural(total_items, "session")}` : ""}</span>
-      <button type="button" class="small" disabled={page >= total_pages} data-next onClick={() => to(page + 1)}>Older</button>
+      <button type="button" class="small" disabled={page >= total_pages} data-next onClick={() => to(page + 1)}>{after}</button>
     </nav>
   );
 }
@@ -129,10 +134,10 @@ export function SessionsPage() {
   }), []);
   useEffect(() => setFresh(0), [list.data]);
   if (list.data) order = list.data.sessions.map((s) => s.session_id);
-  const filtered = [...q.keys()].some((k) => k !== "page");
+  const filtered = [...q.keys()].length > 0;
   return (
     <>
-      <Title title="Sessions" about="Conversations and runs, newest first.">
+      <Title title="Sessions" about={`Conversations and runs, ${SORTS.find(([v]) => v === (q.get("sort") ?? ""))?.[1] ?? SORTS[0]?.[1]}.`}>
         {fresh ? <button type="button" class="small" onClick={list.reload}>{plural(fresh, "change")}: refresh</button> : null}
         <a class="button small" download href={address("/api/v1/history/export", { format: "csv", ...filters })}>Export CSV</a>
       </Title>
@@ -142,9 +147,11 @@ export function SessionsPage() {
         {(data) => data.sessions.length ? (
           <>
             <SessionTable sessions={data.sessions} q={search} picks />
-            <Pager list={data} />
+            <Pager list={data} newest={!q.get("sort")} />
             <SearchedBack us={data.searched_back_to_us} what="Sessions" further />
           </>
+        ) : data.pagination.page > 1 ? (
+          <Empty title="The list ends before this page"><p><a href={withQuery({ page: null })}>Go to its first page</a>.</p></Empty>
         ) : filtered ? (
           <Empty title="No session is like that"><SearchedBack us={data.searched_back_to_us} what="Sessions" further /><p>Take a filter away, or <a href="/sessions">see all</a>.</p></Empty>
         ) : (

@@ -188,15 +188,15 @@ export function SystemPage() {
                 <Figure label="History" value={health.data?.status ?? "–"} tone={health.data?.status && health.data.status !== "healthy" ? "warm" : ""} />
                 {plain.slice(0, 4).map(([k, v]) => <Figure label={k.replace(/_/g, " ")} value={value(k, v)} />)}
               </dl>
-              <div class="columns">
+              <div class="columns pair">
                 <div class="stack">
                   {s.store?.enabled ? <RecordCard of={s.store} status={health.data?.status ?? ""} /> : null}
                   {kept.data?.reasoning ? <KeptCard of={kept.data} /> : null}
-                  <AuditLog />
+                  {s.config?.length && s.store?.enabled ? <AuditLog /> : null}
                 </div>
                 {parts.map(([k, v]) => <Facts title={k.replace(/_/g, " ")} of={Object.fromEntries(Object.entries(v as object).filter(([n]) => k !== "store" || !IN_RECORD.test(n)))} />)}
               </div>
-              {Array.isArray(s.config) ? <Config rows={s.config} /> : null}
+              {s.config?.length ? <Config rows={s.config} /> : <p class="quiet" data-testid="operators-only">The configuration and the audit log are shown to the key of an operator.</p>}
               {health.data?.details ? <Disclosure title="Health in detail">{() => <Json value={health.data?.details} />}</Disclosure> : null}
             </>
           );

@@ -56,7 +56,7 @@ export function Approval({ q, by, decided }: { q: Question; by?: ComponentChildr
       ) : q.arguments === undefined || q.arguments === null ? null : <Json value={q.arguments} />}
       <div class="note">
         <label for={id}>Note</label>
-        <input id={id} class="wide" value={note} maxLength={2000} placeholder="Optional: why; the model reads it if you deny" onInput={(e) => setNote(e.currentTarget.value)} />
+        <input id={id} class="wide" value={note} maxLength={2000} placeholder="Optional; the model reads it if you deny" onInput={(e) => setNote(e.currentTarget.value)} />
       </div>
       {problem ? <p class="problem" role="alert"><Text>{problem}</Text></p> : null}
       <p class="row">

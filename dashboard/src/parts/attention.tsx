@@ -46,7 +46,7 @@ export function Attention() {
   if (!items.length) return <p class="quiet attention-none" role="status">Nothing waits for a person.</p>;
   return (
     <ul class="attention" aria-label="Needs a person">
-      {items.map((i) => <li class={i.tone}><p><strong><Text>{i.words}</Text></strong>{i.note ? <> <Text>{i.note}</Text></> : null}</p><a href={i.href}>{i.go}</a></li>)}
+      {items.map((i) => <li class={i.tone}><p><strong><Text>{i.words}</Text></strong>{i.note ? <>{i.note.startsWith("cannot") ? " " : ": "}<Text>{i.note}</Text></> : null}</p><a href={i.href}>{i.go}</a></li>)}
     </ul>
   );
 }

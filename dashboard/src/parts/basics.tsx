@@ -82,18 +82,24 @@ export function When({ us }: { us: number | null | undefined }) {
   return <time dateTime={new Date(us / 1000).toISOString()} title={fullTime(us)}>{ago(us)}</time>;
 }
 
+// Browsers offer navigator.clipboard only on https and on this machine.
+function copyByEvent(text: string): boolean {
+  document.addEventListener("copy", (e) => {
+    e.clipboardData?.setData("text/plain", text);
+    e.preventDefault();
+  }, { once: true });
+  return document.execCommand("copy");
+}
+
 export function Copy({ text, label = "Copy" }: { text: string | (() => string); label?: string }) {
-  const [done, setDone] = useState(false);
+  const [said, setSaid] = useState("");
   const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
-      setDone(true);
-      setTimeout(() => setDone(false), 1500);
-    } catch {
-      // not allowed here: the text can still be selected
-    }
+    const whole = typeof text === "string" ? text : text();
+    const done = navigator.clipboard ? await navigator.clipboard.writeText(whole).then(() => true, () => false) : copyByEvent(whole);
+    setSaid(done ? "Copied" : "Not copied: select the text");
+    setTimeout(() => setSaid(""), 1500);
   };
-  return <button type="button" class="small" onClick={copy} aria-live="polite">{done ? "Copied" : label}</button>;
+  return <button type="button" class="small" onClick={copy} aria-live="polite">{said || label}</button>;
 }
 
 // What to do about an error, by its status; 0: no answer.

@@ -6,8 +6,14 @@ import { Badge, Text } from "./basics";
 import { CompareBar, Pick, usePicked } from "./picked";
 import { sessionAddress } from "./sessions";
 
+// A code as words. A provider's error without a code of its own has "upstream".
+function errorWords(c: CallRow): string {
+  if (!c.error_code || /^\d+$/.test(c.error_code)) return `status ${c.error_code || c.status}`;
+  return c.error_code.replace(/^upstream(_error)?$/, "provider error").replace(/_/g, " ");
+}
+
 function Outcome({ c }: { c: CallRow }) {
-  if (c.error_code || (c.status ?? 200) >= 400) return <Badge tone="bad"><Text>{c.error_code || String(c.status)}</Text></Badge>;
+  if (c.error_code || (c.status ?? 200) >= 400) return <Badge tone="bad" title={`failed with status ${c.status ?? "–"}`}><Text>{errorWords(c)}</Text></Badge>;
   return <>{c.starved ? <Badge tone="bad">starved</Badge> : null}{c.cut ? <Badge tone="warm">cut</Badge> : null}{!c.starved && !c.cut ? <span class="status good"><i aria-hidden="true" />ok</span> : null}</>;
 }
 
