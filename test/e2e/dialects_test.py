@@ -188,6 +188,14 @@ class Dialects(Case):
         r, _ = self.ask("gemini", "ollama", {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {
             "responseLogprobs": True}})
         self.assertEqual(r.headers["x-rationale-dropped"], "logprobs")
+        document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}
+        for on, names in ((True, "citations"), (False, None)):
+            r, _ = self.ask("anthropic", "openai", {"max_tokens": 9, "messages": [{"role": "user", "content": [
+                {**document, "citations": {"enabled": on}}]}]})
+            self.assertEqual(r.headers.get("x-rationale-dropped"), names)
+        r, _ = self.ask("anthropic", "openai", {**hi, "max_tokens": 9, "tools": [
+            {"name": "f", "input_schema": {"type": "object"}, "input_examples": [{"a": 1}], "defer_loading": False}]})
+        self.assertEqual(r.headers["x-rationale-dropped"], "input_examples")
         for more, names in (({"temperature": 0.5, "top_p": 0.5}, "top_p"),
                             ({"temperature": 0.5, "top_k": 5, "reasoning_effort": "high"}, "temperature, top_k")):
             r, asked = self.ask("openai", "anthropic", {**hi, **more})

@@ -55,7 +55,10 @@ PARAMETERS = {
             "type": "auto", "disable_parallel_tool_use": True}},
         {**TOOLS["anthropic"], "tool_choice": {"type": "tool", "name": "f"}},
         {"tools": [{"name": "f", "input_schema": SCHEMA, "strict": True}]},
-        {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}],
+        {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+        {"tools": [{"name": "f", "input_schema": TOOL, "input_examples": [{"a": 1}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "document", "citations": {"enabled": True}, "source": {
+            "type": "text", "media_type": "text/plain", "data": "x"}}]}]}],
     "gemini": [
         {"systemInstruction": {"parts": [{"text": "Be brief."}]}}, {"cachedContent": "cachedContents/a"},
         {"safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]},

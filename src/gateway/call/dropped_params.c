@@ -32,7 +32,7 @@
 /* Names in Gemini's rows are in camel case, and its bodies may have either case. */
 static const struct row {
     enum chat_dialect client;
-    unsigned to;      /* dialects of providers */
+    unsigned to;      /* dialects of providers; 0: only these members are dropped */
     const char *path; /* where the members are, through lists */
     const char *names;
 } dropped_rows[] = {
@@ -67,6 +67,11 @@ static const struct row {
     {CHAT_ANTHROPIC, ALL, "thinking", THINKING},
     {CHAT_ANTHROPIC, ALL, "output_config", "effort format"},
     {CHAT_ANTHROPIC, ALL, "metadata", "user_id"},
+    {CHAT_ANTHROPIC,
+     0,
+     "tools",
+     "input_examples defer_loading allowed_callers eager_input_streaming"},
+    {CHAT_ANTHROPIC, 0, "messages.content", "citations"},
     {CHAT_GEMINI,
      ALL,
      "",
@@ -87,6 +92,7 @@ static const struct row {
      ALL,
      "generationConfig.thinkingConfig",
      "includeThoughts thinkingBudget thinkingLevel"},
+    {CHAT_GEMINI, 0, "contents.parts", "mediaResolution"},
     {CHAT_OLLAMA,
      ALL,
      "",
@@ -149,6 +155,8 @@ static str dropped_key(const struct dropped *d, const struct json_node *key, cha
 
 static bool dropped_is_known(const struct dropped *d, str name)
 {
+    if (!d->row->to)
+        return !str_is_one_of(name, d->row->names);
     for (size_t i = 0; i < COUNT_OF(dropped_rows); i++) {
         const struct row *row = &dropped_rows[i];
 
@@ -157,12 +165,6 @@ static bool dropped_is_known(const struct dropped *d, str name)
             return true;
     }
     return false;
-}
-
-static bool dropped_says(const struct json *doc, const struct json_node *v)
-{
-    return v->kind == JSON_NUMBER || v->kind == JSON_TRUE ||
-           (v->kind == JSON_STRING ? v->size > 2 : v->kind >= JSON_ARRAY && json_first(doc, v));
 }
 
 static void dropped_list_members(struct dropped *d, const struct json_node *v, const char *path)
@@ -181,7 +183,8 @@ static void dropped_list_members(struct dropped *d, const struct json_node *v, c
         str raw = json_raw(doc, key), name = dropped_key(d, key, room);
 
         if (!head) {
-            if (dropped_says(doc, json_value(key)) && !dropped_is_known(d, name))
+            if ((json_value(key)->kind == JSON_NUMBER || json_has_content(doc, json_value(key))) &&
+                !dropped_is_known(d, name))
                 dropped_add(d, str_slice(raw, 1, raw.n - 1));
         } else if (str_eq(name, (str){path, head})) {
             dropped_list_members(d, json_value(key), path + head + (path[head] == '.'));
@@ -317,7 +320,7 @@ void call_list_dropped(struct call *c)
         dropped_list_sampling(&d, buf_str(&c->sent));
     for (size_t i = 0; i < COUNT_OF(dropped_rows) && r->doc; i++) {
         d.row = &dropped_rows[i];
-        if (d.row->client == r->dialect && d.row->to == ALL)
+        if (d.row->client == r->dialect && (d.row->to == ALL || !d.row->to))
             dropped_list_members(&d, json_root(r->doc), d.row->path);
     }
     if (dropped_logprobs(&d))
