@@ -152,4 +152,39 @@ TEST(every_client_gets_a_call_with_a_text)
         }
 }
 
-TEST_MAIN(T(a_call_with_a_text_is_a_call_of_a_function), T(every_client_gets_a_call_with_a_text))
+/* Reasoning in the chunks of a call, and in the last one, with which the call's arguments end. */
+TEST(a_call_with_a_text_passes_beside_hidden_reasoning)
+{
+    static const char begin[] = "\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":"
+                                "\"custom\",\"custom\":{\"name\":\"patch\",\"input\":\"a\"}}]}";
+    static struct run r;
+    struct buf in, out;
+
+    buf_init(&in, 4096);
+    buf_init(&out, 4096);
+    for (int hidden = 0; hidden < 2; hidden++) {
+        struct buf *b = hidden ? &out : &in;
+        const char *thought = hidden ? "" : "\"reasoning_content\":\"hm\"";
+
+        buf_printf(b,
+                   DATA("{\"choices\":[{\"index\":0,\"delta\":{%s%s%s}]}"),
+                   thought,
+                   hidden ? "" : ",",
+                   begin);
+        buf_printf(b,
+                   DATA("{\"choices\":[{\"index\":0,\"delta\":{%s},\"finish_reason\":"
+                        "\"tool_calls\"}]}"),
+                   thought);
+        buf_add(b, STR(DATA("[DONE]")));
+    }
+    run_init(&r, &wire_openai, true);
+    r.hide = true;
+    run_feed(&r, buf_str(&in), 0);
+    CHECK(str_eq(buf_str(&r.relayed), buf_str(&out)));
+    run_release(&r);
+    buf_release(&in);
+    buf_release(&out);
+}
+
+TEST_MAIN(T(a_call_with_a_text_passes_beside_hidden_reasoning),
+          T(a_call_with_a_text_is_a_call_of_a_function), T(every_client_gets_a_call_with_a_text))
