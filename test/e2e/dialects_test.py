@@ -196,6 +196,10 @@ class Dialects(Case):
         r, _ = self.ask("anthropic", "openai", {**hi, "max_tokens": 9, "tools": [
             {"name": "f", "input_schema": {"type": "object"}, "input_examples": [{"a": 1}], "defer_loading": False}]})
         self.assertEqual(r.headers["x-rationale-dropped"], "input_examples")
+        for kind in ("anthropic", "gemini", "ollama", "responses"):
+            plain = self.ask("openai", kind, hi)[1]
+            r, asked = self.ask("openai", kind, {**hi, "top_k": -1})
+            self.assertEqual((asked, r.headers.get("x-rationale-dropped")), (plain, None))
         for more, names in (({"temperature": 0.5, "top_p": 0.5}, "top_p"),
                             ({"temperature": 0.5, "top_k": 5, "reasoning_effort": "high"}, "temperature, top_k")):
             r, asked = self.ask("openai", "anthropic", {**hi, **more})
