@@ -212,6 +212,20 @@ str part_custom_arguments(const struct json *doc, const struct json_node *input,
     return json_format(a, "{'input':%j}", raw);
 }
 
+str part_custom_piece(str input, bool first, bool last, struct arena *a)
+{
+    struct buf quoted;
+    str text;
+
+    buf_init(&quoted, JSON_SIZE_MAX);
+    text = arena_join(a,
+                      first ? STR("{\"input\":\"") : STR(""),
+                      json_escaped(&quoted, input),
+                      last ? STR("\"}") : STR(""));
+    buf_release(&quoted);
+    return text;
+}
+
 str part_custom_input(str arguments, struct arena *a)
 {
     const struct json_node *v;

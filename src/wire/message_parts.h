@@ -55,6 +55,8 @@ void part_tool_custom(const struct json *doc, const struct json_node *v, struct 
 bool part_is_custom(const struct chat_request *r, str name);
 /* The arguments of such a function; `input` is a JSON string or NULL. */
 str part_custom_arguments(const struct json *doc, const struct json_node *input, struct arena *a);
+/* The same of an input that arrives in pieces: the arguments' text for the next piece. */
+str part_custom_piece(str input, bool first, bool last, struct arena *a);
 /* The reverse: the text in them, or all of them if they contain none. */
 str part_custom_input(str arguments, struct arena *a);
 /* The number of tools that a provider of this dialect gets. */

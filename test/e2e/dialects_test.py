@@ -12,6 +12,7 @@ from asking import events, request, start
 from command import BINARY
 from corners_test import Refusing, Upstream, plain, sse
 from gateway import BASES, FAMILIES, Gateway, digest
+from parameters import ONE_DIALECT, PARAMETERS, leaf
 
 KINDS = list(BASES)
 PDF = "JVBERi0="
@@ -187,6 +188,44 @@ class Dialects(Case):
         r, _ = self.ask("gemini", "ollama", {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {
             "responseLogprobs": True}})
         self.assertEqual(r.headers["x-rationale-dropped"], "logprobs")
+        document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}
+        for on, names in ((True, "citations"), (False, None)):
+            r, _ = self.ask("anthropic", "openai", {"max_tokens": 9, "messages": [{"role": "user", "content": [
+                {**document, "citations": {"enabled": on}}]}]})
+            self.assertEqual(r.headers.get("x-rationale-dropped"), names)
+        r, _ = self.ask("anthropic", "openai", {**hi, "max_tokens": 9, "tools": [
+            {"name": "f", "input_schema": {"type": "object"}, "input_examples": [{"a": 1}], "defer_loading": False}]})
+        self.assertEqual(r.headers["x-rationale-dropped"], "input_examples")
+        for kind in ("anthropic", "gemini", "ollama", "responses"):
+            plain = self.ask("openai", kind, hi)[1]
+            r, asked = self.ask("openai", kind, {**hi, "top_k": -1})
+            self.assertEqual((asked, r.headers.get("x-rationale-dropped")), (plain, None))
+        for more, names in (({"temperature": 0.5, "top_p": 0.5}, "top_p"),
+                            ({"temperature": 0.5, "top_k": 5, "reasoning_effort": "high"}, "temperature, top_k")):
+            r, asked = self.ask("openai", "anthropic", {**hi, **more})
+            self.assertEqual(r.headers["x-rationale-dropped"], names, asked)
+
+    def test_every_parameter_is_carried_refused_or_named(self):
+        bodies = {"openai": {"messages": [{"role": "user", "content": "hi"}]}, "responses": {"input": "hi"},
+                  "anthropic": {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
+                  "gemini": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+                  "ollama": {"messages": [{"role": "user", "content": "hi"}]}}
+        for dialect, params in PARAMETERS.items():
+            self.assertEqual(len({json.dumps(p) for p in params}), len(params))
+            for kind in set(KINDS) - {dialect}:
+                plain = self.ask(dialect, kind, bodies[dialect])[1]
+                for more in params:
+                    what = f"{dialect} to {kind}: {more}"
+                    body = {**bodies[dialect], **more}
+                    self.up.asked.clear()
+                    r = (request(f"/v1beta/models/{kind}:generateContent", body, {}) if dialect == "gemini" else
+                         request(PATHS[dialect], {"stream": False, **body, "model": kind}, {}))
+                    self.assertIn(r.status, (200, 400), f"{what}: {r.body}")
+                    if r.status == 200:
+                        names = (r.headers.get("x-rationale-dropped") or "").split(", ")
+                        self.assertTrue(names != [""] or self.up.asked[-1] != plain, what)
+                        if leaf(more) in ONE_DIALECT:
+                            self.assertIn(leaf(more), names, what)
 
     def test_log_probabilities_of_gemini_and_ollama_go_over(self):
         odds = [{"token": "Yes", "logprob": -0.5, "bytes": None, "top_logprobs": [

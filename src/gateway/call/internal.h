@@ -86,10 +86,13 @@ void call_send_request(struct call *c, const struct call_lines *lines);
 
 /* translatable.c */
 bool call_check_translatable(struct call *c, struct err *e) MUST_USE;
-/* Lists the parameters that the translation drops, for the client. */
-void call_list_dropped(struct call *c);
 /* The place in the chain of the next provider that passes the check; chain.count if none does. */
 uint8_t call_next_provider(struct call *c);
+
+/* dropped_params.c */
+/* Lists the parameters that the translation dropped, once the request for the provider is
+ * written. */
+void call_list_dropped(struct call *c);
 
 /* retry_without.c */
 void call_apply_refusals(struct call *c);    /* those known for the model, before an attempt */

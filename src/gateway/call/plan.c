@@ -332,8 +332,6 @@ bool call_plan_request(struct call *c, struct call_lines *lines, struct err *e)
     call_parse_request(c);
     if (!call_check_translatable(c, e))
         return false;
-    if (c->attempt.phase == CALL_FIRST)
-        call_list_dropped(c);
     call_vault_rewind(c);
     plan.foreign_kept = call_vault_has_foreign(c);
     plan.whole = c->in.whole;
@@ -352,6 +350,8 @@ bool call_plan_request(struct call *c, struct call_lines *lines, struct err *e)
     if (!plan_target(c, lines, model, same, e) || !plan_headers(c, lines, same, e) ||
         !plan_body(c, same, &plan, e))
         return false;
+    if (c->attempt.phase == CALL_FIRST)
+        call_list_dropped(c);
     if (!p->replay || !c->attempt.bounded || plan_recorded(c, lines))
         return true;
     c->attempt.without |= CALL_WITHOUT_BOUND;

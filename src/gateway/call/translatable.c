@@ -1,14 +1,10 @@
-/* translatable.c - refuses a request that the provider's dialect cannot express, or lists the
- * parameters that translation drops.
- *
- * Content for the model is never dropped. Translation drops a hint or a cache silently; the client
- * gets the names of all other dropped parameters.
+/* translatable.c - refuses a request that the provider's dialect cannot express. Content for the
+ * model is never dropped; dropped_params.c lists the parameters that are.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json_get.h"
 #include "gateway/call/internal.h"
-#include "wire/json_write.h"
 
 static bool translate_refuse(struct call *c, const char *code, const char *param, const char *why,
                              struct err *e)
@@ -280,115 +276,6 @@ bool call_check_translatable(struct call *c, struct err *e)
             !translate_check_parts(c, r->messages[i].parts, r->messages[i].part_count, i, e))
             return false;
     return true;
-}
-
-/* ---- dropped parameters ---- */
-
-#define DROPPED_MAX 512 /* bytes of their names */
-#define TO(dialect) (1u << (CHAT_##dialect))
-
-static const struct {
-    const char *name;
-    size_t at;   /* of its text in struct chat_request */
-    unsigned to; /* the dialects that do not have it */
-} translate_numbers[] = {
-    {"top_k", offsetof(struct chat_request, top_k), TO(OPENAI) | TO(RESPONSES) | TO(MISTRAL)},
-    {"seed", offsetof(struct chat_request, seed), TO(RESPONSES) | TO(ANTHROPIC)},
-    {"frequency_penalty",
-     offsetof(struct chat_request, frequency_penalty),
-     TO(RESPONSES) | TO(ANTHROPIC)},
-    {"presence_penalty",
-     offsetof(struct chat_request, presence_penalty),
-     TO(RESPONSES) | TO(ANTHROPIC)},
-};
-
-static void translate_add_dropped(struct buf *out, const char *name)
-{
-    if (out->n)
-        buf_add(out, STR(", "));
-    buf_add(out, str_c(name));
-}
-
-/* Log-probabilities are translated for clients of OpenAI's dialects. */
-static bool translate_drops_logprobs(const struct chat_request *r, unsigned to)
-{
-    str top;
-
-    if (r->dialect == CHAT_OLLAMA)
-        return str_eq(request_member_raw(r, NULL, "logprobs"), STR("true"));
-    if (r->dialect == CHAT_GEMINI)
-        return str_eq(request_member_raw(r, "generationConfig", "responseLogprobs"), STR("true"));
-    return (to & (TO(ANTHROPIC) | TO(MISTRAL))) && request_wants_logprobs(r, &top);
-}
-
-/* Members of one dialect that no other has. */
-static const struct {
-    enum chat_dialect client;
-    const char *in, *name; /* in: the object that has it, or NULL */
-} translate_own[] = {
-    {CHAT_OPENAI, NULL, "logit_bias"},
-    {CHAT_OPENAI, NULL, "web_search_options"},
-    {CHAT_GEMINI, "generationConfig", "responseModalities"},
-};
-
-static void translate_list_own(const struct chat_request *r, struct buf *out)
-{
-    for (size_t i = 0; i < COUNT_OF(translate_own); i++)
-        if (r->dialect == translate_own[i].client &&
-            request_member_raw(r, translate_own[i].in, translate_own[i].name).n)
-            translate_add_dropped(out, translate_own[i].name);
-}
-
-/* Names are the client's: one that may not be in a header is left out of it. */
-static void translate_list_tools(const struct chat_request *r, enum chat_dialect to,
-                                 struct buf *out)
-{
-    for (size_t i = 0; i < r->tool_count; i++) {
-        const struct chat_tool *t = &r->tools[i];
-
-        if (t->barred || chat_tool_goes(t, to))
-            continue;
-        translate_add_dropped(out, "tools");
-        if (http1_is_token(t->name))
-            buf_printf(out, "." STR_FMT, STR_ARG(t->name));
-    }
-}
-
-void call_list_dropped(struct call *c)
-{
-    const struct chat_request *r = c->in.request;
-    enum chat_dialect dialect = c->attempt.wire->dialect;
-    unsigned to = 1u << dialect;
-    struct buf b;
-
-    c->attempt.dropped = STR("");
-    if (dialect == c->in.wire->dialect)
-        return;
-    buf_init(&b, DROPPED_MAX);
-    if (r->stop_count && dialect == CHAT_RESPONSES)
-        translate_add_dropped(&b, "stop");
-    for (size_t i = 0; i < COUNT_OF(translate_numbers); i++)
-        if ((translate_numbers[i].to & to) &&
-            ((const str *)(const void *)((const char *)r + translate_numbers[i].at))->n)
-            translate_add_dropped(&b, translate_numbers[i].name);
-    translate_list_own(r, &b);
-    if (translate_drops_logprobs(r, to))
-        translate_add_dropped(&b, "logprobs");
-    if (r->format == CHAT_FORMAT_JSON && dialect == CHAT_ANTHROPIC)
-        translate_add_dropped(&b, "response_format");
-    if ((r->choice == CHAT_CHOICE_REQUIRED || r->choice == CHAT_CHOICE_TOOL) &&
-        dialect == CHAT_OLLAMA)
-        translate_add_dropped(&b, "tool_choice");
-    if (r->parallel_given && !r->parallel && (to & (TO(GEMINI) | TO(OLLAMA))))
-        translate_add_dropped(&b, "parallel_tool_calls");
-    translate_list_tools(r, dialect, &b);
-    c->attempt.dropped = arena_dup(&c->arena, buf_str(&b));
-    buf_release(&b);
-}
-
-str call_dropped_params(const struct call *c)
-{
-    return c->attempt.dropped.p ? c->attempt.dropped : STR("");
 }
 
 uint8_t call_next_provider(struct call *c)

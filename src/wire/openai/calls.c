@@ -146,20 +146,27 @@ static void openai_calls_name_piece(struct wire_decoder *d, struct openai_call *
         arena_text_add_max(&call->name, d->arena, name, NAME_MAX_SIZE);
 }
 
-/* A call that is no function: one piece of it, unchanged. */
-static void openai_calls_odd_call(struct wire_decoder *d, struct openai_choice *c,
-                                  const struct json_node *v)
+/* The input of a custom call becomes the arguments of a function that has one text. */
+static void openai_calls_input(struct wire_decoder *d, struct openai_choice *c,
+                               struct openai_call *call, str input, bool last)
 {
-    struct chat_event ev;
+    struct chat_event ev = openai_event(d, c, CHAT_ARGUMENTS);
 
-    if (!openai_block(d, c, OPENAI_CALL))
+    assert(call->custom && call->block < c->blocks);
+    if (!input.n && !last)
         return;
-    c->now = OPENAI_NOTHING;
-    c->called = true;
-    ev = openai_event(d, c, CHAT_OPAQUE);
-    ev.name = STR("tool_calls");
-    ev.text = json_raw(&d->doc, v);
+    ev.text = part_custom_piece(input, !call->argued, last, &d->scratch);
+    ev.block = call->block;
+    call->argued = true;
+    openai_emit_calls(d, c, call);
     wire_emit(d, &ev);
+}
+
+void openai_close_calls(struct wire_decoder *d, struct openai_choice *c)
+{
+    for (struct openai_call *call = c->calls; call; call = call->next)
+        if (call->custom)
+            openai_calls_input(d, c, call, STR(""), true);
 }
 
 void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
@@ -169,12 +176,9 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
     str id = json_get_as_text(&d->doc, v, "id", &d->scratch), name;
     struct openai_call *call;
 
-    if (custom && !function && !openai_empty(&d->doc, custom)) {
-        openai_calls_odd_call(d, c, v);
-        return;
-    }
+    custom = function || openai_empty(&d->doc, custom) ? NULL : custom;
     if (!function)
-        function = v; /* name and arguments without a box around them */
+        function = custom ? custom : v; /* name and arguments without a box around them */
     name = json_get_as_text(&d->doc, function, "name", &d->scratch);
     call = openai_calls_call_of(d, c, json_get_count(&d->doc, v, "index"), id, name.n > 0);
     if (!call)
@@ -182,7 +186,12 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
     if (call->id.n == 0 && !call->said)
         call->id = wire_keep(d, str_slice(id, 0, NAME_MAX_SIZE));
     openai_calls_name_piece(d, call, name);
-    openai_calls_arguments(d, c, call, json_find(&d->doc, function, STR("arguments")));
+    call->custom |= custom != NULL;
+    if (call->custom)
+        openai_calls_input(
+            d, c, call, json_get_as_text(&d->doc, custom, "input", &d->scratch), false);
+    else
+        openai_calls_arguments(d, c, call, json_find(&d->doc, function, STR("arguments")));
     openai_extras(d, c, v, json_first(&d->doc, v), OPENAI_TOOL_CALL, call);
 }
 

@@ -443,6 +443,7 @@ static void openai_decode_stops(struct wire_decoder *d)
         if (!c->stopping || c->stopped)
             continue;
         openai_emit_calls(d, c, NULL);
+        openai_close_calls(d, c);
         openai_keep(d, c);
         ev = openai_event(d, c, CHAT_STOP);
         ev.stop = c->stop == CHAT_STOP_END && c->called ? CHAT_STOP_TOOL : c->stop;

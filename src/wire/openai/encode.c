@@ -262,8 +262,6 @@ bool openai_says(struct openai_said *c, const struct chat_event *ev)
         return true;
     case CHAT_ARGUMENTS:
         return ev->text.n > 0 && openai_said_call(c, ev->block);
-    case CHAT_OPAQUE:
-        return ev->dialect == CHAT_OPENAI && str_eq(ev->name, STR("tool_calls"));
     default:
         return false;
     }
@@ -289,13 +287,8 @@ void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct c
     case CHAT_CALL:
         openai_encode_delta_call(openai_said_call_new(en, c, ev), out);
         break;
-    case CHAT_ARGUMENTS:
-        openai_encode_delta_arguments(openai_said_call(c, ev->block), ev->text, out);
-        break;
     default:
-        buf_add(out, STR("{\"tool_calls\":["));
-        buf_add(out, ev->text);
-        buf_add(out, STR("]}"));
+        openai_encode_delta_arguments(openai_said_call(c, ev->block), ev->text, out);
         break;
     }
 }

@@ -19,6 +19,7 @@ struct openai_said_call {
     uint32_t block, index;
     bool argued; /* its arguments have begun */
     bool custom; /* its arguments are one text, written when complete */
+    bool passes; /* it is in relayed frames */
     str id, name;
     struct arena_text arguments;
     struct openai_piece *members;
@@ -33,7 +34,7 @@ struct openai_said {
     uint32_t call_count;
     struct openai_said *next;
     /* Only for a whole reply: a stream's struct ends here. */
-    struct arena_text text, thought, refusal, odd_calls;
+    struct arena_text text, thought, refusal;
     struct openai_piece *message, *members;
     str finish;
 };

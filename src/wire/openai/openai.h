@@ -70,6 +70,7 @@ struct openai_call {
     uint32_t block;
     bool said;   /* CALL was emitted */
     bool argued; /* and some of its ARGUMENTS */
+    bool custom; /* its input is a text, which becomes one argument */
     str id;
     struct arena_text name;
     struct openai_call *next;
@@ -130,7 +131,7 @@ struct openai_decoding {
     size_t extra_count, extras_max;
     struct chat_usage usage;
     bool usage_known;
-    bool whole; /* not a stream: each call is complete */
+    bool whole;                     /* not a stream: each call is complete */
     const struct json_node *failed; /* a choice of this frame that failed, or NULL */
     str id;
 };
@@ -166,6 +167,9 @@ void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
                             const struct json_node *call);
 /* Emits CALL for a call if that was not done; NULL: for all open calls. */
 void openai_emit_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only);
+
+/* Ends the arguments of custom calls, at the end of the choice. */
+void openai_close_calls(struct wire_decoder *d, struct openai_choice *c);
 
 void openai_details_add(struct openai_details *list, const struct json *doc,
                         const struct json_node *detail, struct arena *a, struct arena *scratch);

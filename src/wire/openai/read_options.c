@@ -15,8 +15,11 @@ static const char *openai_option_check(const struct request_reader *r, const str
 
     *out = json_raw(r->doc, v);
     if (json_double(r->doc, v, &x) && x >= s->min && x <= s->max &&
-        (!(s->flags & SETTING_WHOLE) || x > 9e15 || x < -9e15 || (double)(int64_t)x == x))
+        (!(s->flags & SETTING_WHOLE) || x > 9e15 || x < -9e15 || (double)(int64_t)x == x)) {
+        if (x == -1 && s->at == SETTING_AT(top_k)) /* vLLM's "no limit" */
+            *out = STR("");
         return NULL;
+    }
     if (s->max > 1e8)
         return s->min == 1 ? "expected an integer of at least 1" : "expected an integer";
     (void)snprintf(room->text,

@@ -330,12 +330,20 @@ static void openai_relay_note_call(struct wire_encoder *en, const struct chat_ev
     struct openai_said_call *call;
 
     if (ev->kind == CHAT_CALL)
-        openai_said_call_new(en, openai_said(en, ev->choice), ev);
+        openai_said_call_new(en, openai_said(en, ev->choice), ev)->passes = true;
     if (ev->kind != CHAT_ARGUMENTS || !ev->text.n)
         return;
     call = openai_said_call(openai_said(en, ev->choice), ev->block);
     if (call)
         call->argued = true;
+}
+
+/* Whether the client has the call from relayed frames, which have all of its arguments. */
+static bool openai_relay_passes(struct wire_encoder *en, const struct chat_event *ev)
+{
+    const struct openai_said_call *call = openai_said_call(openai_said(en, ev->choice), ev->block);
+
+    return ev->kind == CHAT_ARGUMENTS && call && call->passes;
 }
 
 static bool openai_relay_says_calls(const struct openai_relay_frame *r,
@@ -420,7 +428,7 @@ static void openai_relay_chunks(struct openai_relay_frame *r)
             openai_relay_message_of(r, openai_relay_choice_of(r, ev->choice));
         bool call = ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS;
 
-        if (call && openai_relay_says_calls(r, delta)) {
+        if (call && (openai_relay_says_calls(r, delta) || openai_relay_passes(r->en, ev))) {
             openai_relay_note_call(r->en, ev);
             continue;
         }

@@ -245,15 +245,14 @@ static void openai_whole_take_extra(struct wire_encoder *en, const struct chat_e
 static void openai_whole_write_calls(struct wire_encoder *en, const struct openai_said *c)
 {
     struct buf *out = en->out;
-    bool first = true;
 
-    if (!c->calls && c->odd_calls.n == 0)
+    if (!c->calls)
         return;
     buf_add(out, STR(",\"tool_calls\":["));
     for (const struct openai_said_call *call = c->calls; call; call = call->next) {
         str arguments = arena_text_str(&call->arguments);
 
-        buf_add(out, first ? STR("") : STR(","));
+        buf_add(out, call == c->calls ? STR("") : STR(","));
         if (call->custom)
             json_print(out,
                        "{'id':%q,'type':'custom','custom':{'name':%q,'input':%q}",
@@ -268,11 +267,7 @@ static void openai_whole_write_calls(struct wire_encoder *en, const struct opena
                        arguments.n ? arguments : STR("{}"));
         openai_pieces_write(call->members, en->arena, out);
         buf_add_c(out, '}');
-        first = false;
     }
-    if (c->odd_calls.n && !first)
-        buf_add_c(out, ',');
-    buf_add(out, arena_text_str(&c->odd_calls));
     buf_add_c(out, ']');
 }
 
@@ -282,7 +277,7 @@ static void openai_whole_write_choice(struct wire_encoder *en, const struct open
     struct buf *out = en->out;
 
     json_print(out, "{'index':%d,'message':{'role':'assistant','content':", (int64_t)c->index);
-    if (c->text.n || !(c->calls || c->odd_calls.n || c->refusal.n))
+    if (c->text.n || !(c->calls || c->refusal.n))
         (void)json_quote(out, arena_text_str(&c->text));
     else
         buf_add(out, STR("null"));
@@ -331,16 +326,6 @@ static void openai_whole_write_whole(struct wire_encoder *en)
     buf_add_c(en->out, '}');
 }
 
-static void openai_whole_take_odd_call(struct wire_encoder *en, struct openai_said *c,
-                                       const struct chat_event *ev)
-{
-    if (ev->dialect != CHAT_OPENAI || !str_eq(ev->name, STR("tool_calls")))
-        return;
-    if (c->odd_calls.n)
-        arena_text_add(&c->odd_calls, en->arena, STR(","));
-    arena_text_add(&c->odd_calls, en->arena, ev->text);
-}
-
 void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct openai_encoding *s = en->state;
@@ -364,9 +349,6 @@ void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev)
     case CHAT_ARGUMENTS:
         if (openai_said_call(c, ev->block))
             arena_text_add(&openai_said_call(c, ev->block)->arguments, en->arena, ev->text);
-        break;
-    case CHAT_OPAQUE:
-        openai_whole_take_odd_call(en, c, ev);
         break;
     case CHAT_EXTRA:
         openai_whole_take_extra(en, ev);

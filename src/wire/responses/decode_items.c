@@ -182,7 +182,7 @@ static bool responses_item_place_block(struct responses_at *at, struct responses
     p->sent = true;
     if (p->kind == PLACE_SUMMARY || p->kind == PLACE_THOUGHT)
         return responses_item_reasoning_block(at, it, p);
-    if (p->kind != PLACE_ARGUMENTS)
+    if (p->kind != PLACE_ARGUMENTS && p->kind != PLACE_INPUT)
         return responses_item_block_new(at, &p->block);
     p->block = it->block[0];
     return true;
@@ -192,7 +192,8 @@ static void responses_item_put(struct responses_at *at, struct responses_item *i
                                struct responses_place *p, str text, const struct json_node *node)
 {
     static const enum chat_event_kind kinds[] = {
-        CHAT_TEXT, CHAT_REFUSAL, CHAT_REASONING, CHAT_REASONING, CHAT_ARGUMENTS};
+        CHAT_TEXT, CHAT_REFUSAL, CHAT_REASONING, CHAT_REASONING, CHAT_ARGUMENTS, CHAT_ARGUMENTS};
+    bool input = p->kind == PLACE_INPUT, first = p->size == 0;
 
     assert((size_t)p->kind < COUNT_OF(kinds));
     if (text.n == 0 || !responses_item_place_block(at, it, p))
@@ -200,12 +201,14 @@ static void responses_item_put(struct responses_at *at, struct responses_item *i
     assert(p->block < at->d->blocks);
     p->size += text.n;
     p->hash = responses_item_hash(p->hash, text);
+    if (input)
+        text = part_custom_piece(text, first, false, &at->d->scratch);
     responses_emit(at,
                    (struct chat_event){.kind = kinds[p->kind],
                                        .block = p->block,
                                        .text = text,
                                        .summary = p->kind == PLACE_SUMMARY,
-                                       .node = node});
+                                       .node = input ? NULL : node});
 }
 
 /* A text, a number without quotes, or arguments in another form than text. */
@@ -245,20 +248,21 @@ static void responses_item_text_event(struct responses_at *at, enum place_kind p
                                            [PLACE_REFUSAL] = ITEM_MESSAGE,
                                            [PLACE_SUMMARY] = ITEM_REASONING,
                                            [PLACE_THOUGHT] = ITEM_REASONING,
-                                           [PLACE_ARGUMENTS] = ITEM_CALL};
+                                           [PLACE_ARGUMENTS] = ITEM_CALL,
+                                           [PLACE_INPUT] = ITEM_CUSTOM};
     bool summary = pk == PLACE_SUMMARY, delta = str_eq(key, STR("delta"));
+    bool call = pk == PLACE_ARGUMENTS || pk == PLACE_INPUT;
     struct responses_item *it = responses_item_of_event(at, items[pk]);
     const struct json_node *node = json_find(at->doc, at->root, key);
     uint32_t part =
-        pk == PLACE_ARGUMENTS
-            ? 0
-            : responses_index(at->doc, at->root, summary ? "summary_index" : "content_index", 0);
+        call ? 0
+             : responses_index(at->doc, at->root, summary ? "summary_index" : "content_index", 0);
     struct responses_place *p;
     str text;
 
     assert((size_t)pk < COUNT_OF(items));
     /* A call whose name has not come yet says its arguments when it is done. */
-    if (!it || it->done || (pk == PLACE_ARGUMENTS && !it->begun[0]))
+    if (!it || it->done || (call && !it->begun[0]))
         return;
     if (!delta)
         responses_item_fill(at, it, pk, part, node);
@@ -441,6 +445,25 @@ static void responses_item_call_done(struct responses_at *at, struct responses_i
         responses_item_fill(at, it, PLACE_ARGUMENTS, 0, json_find(at->doc, node, STR("arguments")));
 }
 
+/* The input of a custom call becomes the arguments of a function that has one text. */
+static void responses_item_custom_done(struct responses_at *at, struct responses_item *it,
+                                       const struct json_node *node)
+{
+    const struct responses_place *p;
+
+    responses_item_call_begin(at, it, node, true);
+    if (!it->begun[0])
+        return;
+    responses_item_fill(at, it, PLACE_INPUT, 0, json_find(at->doc, node, STR("input")));
+    p = responses_item_place_get(at, it, PLACE_INPUT, 0);
+    if (p)
+        responses_emit(at,
+                       (struct chat_event){.kind = CHAT_ARGUMENTS,
+                                           .block = it->block[0],
+                                           .text = part_custom_piece(
+                                               STR(""), p->size == 0, true, &at->d->scratch)});
+}
+
 void responses_item_done(struct responses_at *at, struct responses_item *it,
                          const struct json_node *node)
 {
@@ -460,9 +483,7 @@ void responses_item_done(struct responses_at *at, struct responses_item *it,
         responses_item_call_done(at, it, node);
         break;
     case ITEM_CUSTOM:
-        responses_item_keep_call(at, json_get_text(at->doc, node, "call_id", &at->d->scratch));
-        at->s->calls = true;
-        responses_item_opaque_block(at, node);
+        responses_item_custom_done(at, it, node);
         break;
     case ITEM_OTHER:
         responses_item_opaque_block(at, node);
@@ -487,7 +508,7 @@ static void responses_item_on_item_added(struct responses_at *at)
     if (!it || it->done)
         return;
     responses_item_name(at, it, node);
-    if (responses_kind(at, node) == ITEM_CALL)
+    if (it->kind == ITEM_CALL || it->kind == ITEM_CUSTOM)
         responses_item_call_begin(at, it, node, false);
 }
 
@@ -550,6 +571,8 @@ static const struct {
      NULL,
      PLACE_ARGUMENTS,
      STR_INIT("arguments")},
+    {STR_INIT("response.custom_tool_call_input.delta"), NULL, PLACE_INPUT, STR_INIT("delta")},
+    {STR_INIT("response.custom_tool_call_input.done"), NULL, PLACE_INPUT, STR_INIT("input")},
     {STR_INIT("response.refusal.done"), NULL, PLACE_REFUSAL, STR_INIT("refusal")},
 };
 

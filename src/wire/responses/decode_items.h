@@ -7,7 +7,14 @@
 #include "wire/responses/responses.h"
 
 enum item_kind { ITEM_OTHER, ITEM_MESSAGE, ITEM_REASONING, ITEM_CALL, ITEM_CUSTOM };
-enum place_kind { PLACE_TEXT, PLACE_REFUSAL, PLACE_SUMMARY, PLACE_THOUGHT, PLACE_ARGUMENTS };
+enum place_kind {
+    PLACE_TEXT,
+    PLACE_REFUSAL,
+    PLACE_SUMMARY,
+    PLACE_THOUGHT,
+    PLACE_ARGUMENTS,
+    PLACE_INPUT
+};
 
 struct responses_item {
     uint32_t index;
