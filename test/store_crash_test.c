@@ -138,6 +138,12 @@ static void NORETURN die_in_a_call(struct place *p)
     store_piece_put(s, &(struct store_piece){row.id, 0, STR("reasoning"), STR("not this")});
     store_piece_put(s, &(struct store_piece){row.id, 1, STR(STORE_RESTART), STR("")});
     store_piece_put(s, &(struct store_piece){row.id, 2, STR("reasoning"), STR("Let me see")});
+    row.id = STR("said"); /* its reasoning was open when its first piece was written */
+    row.state = STR("unclosed");
+    store_call_begin(s, &row);
+    store_piece_put(s, &(struct store_piece){row.id, 0, STR("reasoning"), STR("Let me see")});
+    store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("It is")});
+    row.state = STR("");
     row.id = STR("ended");
     row.complete = true;
     row.answer = STR("done");
@@ -148,7 +154,8 @@ static void NORETURN die_in_a_call(struct place *p)
 TEST(a_call_cut_off_by_death_is_a_row_of_its_pieces)
 {
     struct store_call begun = store_call_none, alone = store_call_none, ended = store_call_none,
-                      again;
+                      again, said;
+    const struct store_call *const rows[] = {&begun, &alone, &ended, &again, &said};
     struct place p;
     struct store *s;
     int status;
@@ -183,11 +190,15 @@ TEST(a_call_cut_off_by_death_is_a_row_of_its_pieces)
     ended.reasoning = ended.state = ended.error_code = ended.error_message = STR("");
     again = begun;
     again.id = STR("again");
-    for (unsigned i = 0; i < 4; i++) {
-        const struct store_call *row = i == 0 ? &begun : i == 1 ? &alone : i == 2 ? &ended : &again;
-        struct expected x = {row, 0};
+    said = begun;
+    said.id = STR("said");
+    said.answer = STR("It is");
+    said.state = STR("complete");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct expected x = {rows[i], 0};
 
-        CHECK_F(stored_call(s, row->id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+        CHECK_F(
+            stored_call(s, rows[i]->id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
         CHECK_INT(x.seen, 1);
     }
     CHECK_INT(ask(&p, "SELECT count(*) FROM call_pieces"), 0);

@@ -201,7 +201,7 @@ static void engine_pieces_orphan_finish(struct orphan *o, str id)
     row->id = id;
     row->complete = false;
     row->has_reasoning |= row->reasoning.n > 0;
-    if (row->state.n == 0 && row->reasoning.n > 0)
+    if (row->reasoning.n > 0 && (row->state.n == 0 || str_eq(row->state, STR("unclosed"))))
         row->state = row->answer.n > 0 ? STR("complete") : STR("unclosed");
     if (row->error_code.n == 0) {
         row->error_code = STR("interrupted");
