@@ -387,7 +387,7 @@ bool config_tool_ref_read(struct config_build *b, const struct json_node *v,
             continue;
         *out =
             (struct config_tool_ref){.source = i, .tool = tool, .line = config_line(b->source, v)};
-        if (dot != STR_NONE && tool.n == 0)
+        if (source.n < text.n && tool.n == 0)
             return config_wrong(b, v, "say which tool after the dot, or leave the dot out");
         if (tool.n == 0 || t->kind == CONFIG_TOOLS_MCP || openapi_find(&t->openapi, tool))
             return true;
