@@ -140,6 +140,8 @@ static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
     pthread_mutex_lock(&p->lock);
     for (w = p->waits; w && !str_eq(w->id, owner); w = w->next)
         ;
+    if (!valid && p->waits && !p->waits->next && mcp_is_broken_reply(frame->data, &fault))
+        w = p->waits; /* its id cannot be read, but no other call waits */
     if (w)
         mcp_inbox_put(&w->inbox, 0, frame->data);
     pthread_mutex_unlock(&p->lock);

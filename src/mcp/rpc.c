@@ -108,6 +108,12 @@ bool mcp_read(struct json *doc, str text, struct arena *a, struct mcp_message *o
     return true;
 }
 
+bool mcp_is_broken_reply(str text, const struct mcp_fault *fault)
+{
+    return fault->code == MCP_PARSE_ERROR && str_starts(str_trim(text), STR("{\"jsonrpc\"")) &&
+           str_find(text, STR("\"method\"")) == STR_NONE;
+}
+
 /* JSON strings contain no line breaks, so each one is between tokens. */
 static void mcp_one_line(struct buf *out, size_t from)
 {

@@ -71,6 +71,9 @@ struct mcp_fault {
 
 bool mcp_read(struct json *doc, str text, struct arena *a, struct mcp_message *out,
               struct mcp_fault *fault) MUST_USE;
+/* After mcp_read failed: whether the text must be a reply that is no JSON, because of invalid UTF-8
+ * or deep nesting. Other such texts are a program's own output. */
+bool mcp_is_broken_reply(str text, const struct mcp_fault *fault);
 
 /* params, result and data are JSON; empty params and data are omitted, an empty id is null. */
 void mcp_emit_request(struct buf *out, str id, str method, str params);

@@ -10,6 +10,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "serve/exchange_key.h"
 #include "serve/params.h"
 #include "serve/peers.h"
 #include "serve/work.h"
@@ -80,6 +81,11 @@ static void serve_apps_answer(struct app_job *j)
 
     assert(!j->headed);
     ex->on_gone = NULL;
+    if (j->reply.status == 401 && j->request.signature.n &&
+        exchange_throttle_guess(ex,
+                                STR("the signature is wrong, and this address has sent many wrong "
+                                    "ones: correct the sender's secret, or wait")))
+        return;
     if (j->reply.retry_after_s > 0) {
         n = snprintf(after, sizeof after, "%u", j->reply.retry_after_s);
         exchange_header(

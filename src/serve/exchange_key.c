@@ -37,25 +37,29 @@ str exchange_shown_key(struct exchange *ex)
     return key.n ? key : exchange_key_in_query(ex);
 }
 
-void exchange_refuse_key(struct exchange *ex, const char *code, const char *message)
+bool exchange_throttle_guess(struct exchange *ex, str message)
 {
     int64_t wait_ms = guesses_add(ex->worker->gl.gateway->guesses,
                                   server_peer_address(ex->x),
                                   loop_now_ns(ex->worker->gl.loop));
     struct chat_error error;
 
-    if (!wait_ms) {
-        exchange_fail(ex, 401, code, "%s", message);
-        return;
-    }
-    error = exchange_error_of(429,
-                              "too_many_wrong_keys",
-                              STR("the key is not known here, and this address has sent many wrong "
-                                  "ones: correct it, or wait"));
+    if (!wait_ms)
+        return false;
+    error = exchange_error_of(429, "too_many_wrong_keys", message);
     error.retry_after_ms = wait_ms;
     ex->refused = error.code;
     metrics_reject(ex->worker->gl.metrics, METRICS_WRONG_KEYS);
     exchange_error(ex, &error);
+    return true;
+}
+
+void exchange_refuse_key(struct exchange *ex, const char *code, const char *message)
+{
+    if (!exchange_throttle_guess(ex,
+                                 STR("the key is not known here, and this address has sent many "
+                                     "wrong ones: correct it, or wait")))
+        exchange_fail(ex, 401, code, "%s", message);
 }
 
 str exchange_host(str host)

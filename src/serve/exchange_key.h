@@ -13,4 +13,6 @@
 bool exchange_authenticate(struct exchange *ex) MUST_USE;
 /* The key that the request shows in a header or the query; or empty. */
 str exchange_shown_key(struct exchange *ex);
+/* Counts a wrong key or signature of the client's address; true after a 429. */
+bool exchange_throttle_guess(struct exchange *ex, str message) MUST_USE;
 void exchange_refuse_key(struct exchange *ex, const char *code, const char *message);

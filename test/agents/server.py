@@ -9,6 +9,8 @@
     large          answers with 200,000 bytes of text, a needle in the middle
     noise          writes lines that are not JSON between its answers
     lies           answers with a structure that its own schema forbids
+    not_utf8       answers with bytes that are not UTF-8
+    deep           answers with a structure that is nested 5000 times
     other_id       answers calls that were never made
 """
 
@@ -67,6 +69,13 @@ def answer_call(call_id, params):
     result = {"content": [{"type": "text", "text": text}]}
     if HOW == "lies":
         result["structuredContent"] = {"copies": "many"}
+    if HOW in ("not_utf8", "deep"):
+        start = json.dumps({"jsonrpc": "2.0", "id": call_id}).encode()[:-1]
+        deep = b'{"a":' * 5000 + b"1" + b"}" * 5000
+        bad = b'"\xff"' if HOW == "not_utf8" else deep
+        sys.stdout.buffer.write(start + b', "result": {"structuredContent": ' + bad + b"}}\n")
+        sys.stdout.flush()
+        return
     if HOW == "other_id":
         call_id = 4711
     send({"jsonrpc": "2.0", "id": call_id, "result": result})

@@ -36,6 +36,14 @@ class Lists(unittest.TestCase):
             of_thread = d.ask("GET", "/api/v1/runs?session=t")[1]["runs"]
             self.assertEqual([r["run_id"] for r in of_thread], [first["run_id"]])
 
+    def test_a_list_has_the_beginning_of_an_answer_as_plain_text(self):
+        text = "## **Found** it\n\n```sh\nls #1\n```\n# Then `2 * 3` is 6, C# and **é**" + 400 * "é"
+        with Model(lambda ask: text) as model, Library(model) as d:
+            self.assertEqual(d.go("**x**")["text"], text)
+            one = d.ask("GET", "/api/v1/agents/librarian/runs")[1]["runs"][0]
+            plain = "Found it sh ls #1 Then 2 * 3 is 6, C# and é" + 400 * "é"
+            self.assertEqual((one["input"], one["text"]), ("**x**", plain[:300]))
+
     def test_more_runs_than_are_read_at_once(self):
         with Model(lambda ask: "yes") as model, Library(model) as d:
             ids = [d.go(f"n {i}")["run_id"] for i in range(40)]

@@ -66,7 +66,8 @@ class Servers(unittest.TestCase):
     def test_a_server_that_is_bad_in_a_call_is_told_to_the_model_and_the_user(self):
         for how, timeout, says in (("good", "60s", "lend Emma 1"), ("dies", "60s", "has ended"),
                                    ("hangs", "2s", "in time"), ("floods", "60s", "too long"),
-                                   ("lies", "60s", "copies"), ("noise", "60s", "lend Emma 1"),
+                                   ("lies", "60s", "copies"), ("not_utf8", "60s", "reply is invalid"),
+                                   ("deep", "60s", "reply is invalid"), ("noise", "60s", "lend Emma 1"),
                                    ("other_id", "2s", "in time")):
             with self.subTest(how):
                 code, text, asked = self.seen(how, timeout)

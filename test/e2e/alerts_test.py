@@ -415,6 +415,14 @@ class Alerts(unittest.TestCase):
             with sqlite3.connect(f"file:{d.folder}/history.db?mode=ro", uri=True) as db:
                 self.assertEqual(db.execute("SELECT COUNT(*) FROM incident_alerts").fetchone()[0], 0)
 
+    def signed(self, d, body, header, value):
+        c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=PATIENCE)
+        c.request("POST", "/alerts", body, {"content-type": "application/json", header: value})
+        r = c.getresponse()
+        said = json.loads(r.read())
+        c.close()
+        return r.status, said, r.headers["retry-after"]
+
     def test_webhooks_are_signed_and_bad_ones_are_told_where(self):
         secret, ping = "s3cret", b'{"event": {"event_type": "pagey.ping"}}'
         sign = hmac.new(secret.encode(), ping, "sha256").hexdigest()
@@ -431,12 +439,16 @@ class Alerts(unittest.TestCase):
                         (grafana, "X-Grafana-Alerting-Signature",
                          hmac.new(secret.encode(), grafana, "sha256").hexdigest(), 200),
                         (grafana, "X-Grafana-Alerting-Signature", sign, 401)):
-                    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=PATIENCE)
-                    c.request("POST", "/alerts", body, {"content-type": "application/json", header: value})
-                    r = c.getresponse()
-                    said = json.loads(r.read())
-                    c.close()
-                    self.assertEqual(r.status, want, said)
+                    status, said, _ = self.signed(d, body, header, value)
+                    self.assertEqual(status, want, said)
+                for i in range(400):  # one more is judged each second
+                    status, said, wait = self.signed(d, ping, "X-PagerDuty-Signature", f"v1={i:064x}")
+                    if status == 429:
+                        break
+                    self.assertEqual(status, 401, said)
+                self.assertGreaterEqual(i, 96)
+                self.assertIn(wait, ("1", "2"))
+                self.assertEqual(self.signed(d, ping, "X-PagerDuty-Signature", f"v1={sign}")[0], 200)
                 status, r = d.ask("POST", "/alerts", {"alerts": [{"labels": {}, "startsAt": "soon"}]})
                 self.assertEqual((status, r["detail"]["validation_errors"][0]["field"]), (422, "alerts[0].startsAt"))
 

@@ -13,15 +13,45 @@
  * read. */
 #define ROWS_AT_ONCE 4
 
-static const struct {
-    const char *from, *to;
-} run_texts[] = {{"detail", "detail"}, {"text", "text"}};
-
 /* ---- a run ---- */
 
-static void agents_run_write_text(struct json_out *o, const char *key, str text, bool brief)
+/* The size of a Markdown mark that begins here: of a heading, a strong text or code. */
+static size_t agents_view_mark(str text, bool line_begins)
 {
-    json_member_str(o, key, brief ? utf8_cut_count(text, BRIEF_MAX) : text);
+    size_t n = 0;
+
+    while (n < text.n && n < 7 && text.p[n] == '#')
+        n++;
+    if (n)
+        return line_begins && n <= 6 && n < text.n && text.p[n] == ' ' ? n + 1 : 0;
+    if (str_starts(text, STR("**")))
+        return 2;
+    while (n < text.n && text.p[n] == '`')
+        n++;
+    return n;
+}
+
+/* A text of a model for a list: the beginning in one line, without Markdown. */
+static void agents_run_write_brief(struct json_out *o, const char *key, str text)
+{
+    char out[BRIEF_MAX * UTF8_SIZE_MAX];
+    bool line_begins = true;
+    size_t n = 0, size;
+
+    for (; text.n && n < sizeof out; text = str_slice(text, size, text.n)) {
+        char c = text.p[0];
+
+        size = agents_view_mark(text, line_begins);
+        if (size)
+            continue;
+        size = 1;
+        line_begins = c == '\n' || (line_begins && c == ' ');
+        c = c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
+        if (c != ' ' || (n && out[n - 1] != ' '))
+            out[n++] = c;
+    }
+    json_member_str(
+        o, key, utf8_cut_count(str_trim((str){out, n - utf8_tail((str){out, n})}), BRIEF_MAX));
 }
 
 static void agents_run_write_result(const struct agent_row *row, bool brief, struct json_out *o,
@@ -35,13 +65,13 @@ static void agents_run_write_result(const struct agent_row *row, bool brief, str
     json_init(&doc);
     if (row->result.n && json_parse(&doc, row->result, &e))
         root = json_root(&doc);
-    for (size_t i = 0; i < COUNT_OF(run_texts); i++)
-        agents_run_write_text(
-            o,
-            run_texts[i].to,
-            json_text(&doc, json_find(&doc, root, str_c(run_texts[i].from)), a, &text) ? text
-                                                                                       : STR(""),
-            brief);
+    text = json_get_text(&doc, root, "detail", a);
+    json_member_str(o, "detail", brief ? utf8_cut_count(text, BRIEF_MAX) : text);
+    text = json_get_text(&doc, root, "text", a);
+    if (brief)
+        agents_run_write_brief(o, "text", text);
+    else
+        json_member_str(o, "text", text);
     v = json_find(&doc, root, STR("finish"));
     if (!brief) {
         json_member_raw(o, "output", v ? json_raw(&doc, v) : STR("null"));
@@ -101,7 +131,7 @@ static bool agents_run_write(struct agent_log *log, const struct agent_row *row,
     json_member_str(o, q.workflow ? "workflow" : "agent", q.name);
     json_member_str(o, "status", row->status);
     json_member_str(o, "reason", row->reason);
-    agents_run_write_text(o, "input", q.input, form.brief);
+    json_member_str(o, "input", form.brief ? utf8_cut_count(q.input, BRIEF_MAX) : q.input);
     agents_run_write_result(row, form.brief, o, a);
     json_out_key(o, STR("pending"));
     run_json_pending(log, agents_view_run_waiting(row, parts.at, parts.n), form.thoughts, o, a);
