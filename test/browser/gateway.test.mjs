@@ -118,9 +118,16 @@ test("reasoning per model and level: tokens, cap, how much of it", async ({ page
   const session = fresh("stat");
   await call(root, "long-think", { session });
   await ended(session);
+  let early = null;
+  await page.route("**/api/v1/reasoning", async (route) => {
+    await sleep(200);
+    early = await page.locator("section[aria-label='Usage and cost']").count();
+    await route.fallback();
+  });
   await page.goto(`${root}/reasoning`);
   const row = page.locator("tbody tr", { hasText: "long-think" }).first();
   await row.waitFor();
+  assert.equal(early, 0, "the part below waits, so that it does not jump");
   assert.match(await row.innerText(), /R cap: 128/);
   await row.locator(".histogram i.full").waitFor();
   await page.locator("section[aria-label='Usage and cost'] tbody tr").first().waitFor();
@@ -195,6 +202,7 @@ test("a call is seen while it thinks, and settles when it answers", async ({ pag
     await until("more of them", async () => (await textOf(card)).length > before);
     assert.match(await card.innerText(), /held-think/);
     assert.match(await card.innerText(), /R cap: 512/);
+    assert.doesNotMatch(await card.innerText(), /\d tokens?\b/, "a count that its text has passed");
     await shot(page, "gateway-live-thinking");
     await go();
     await until("it settled", async () => /Thought for \d+ m?s · (about )?\d+ tokens · \d+ % of cap/.test(await card.innerText()));
@@ -231,6 +239,7 @@ test("the same on the Live page", async ({ page }) => {
     await page.goto(`${root}/live`);
     const card = cardOf(page, session);
     await until("from its first word", async () => /Let me ponder this/.test(await textOf(card)));
+    assert.match(await until("it is counted", async () => /Running\s+[1-9].*/.exec(await page.locator(".figures").innerText())?.[0]), /[^1]\s*sessions|\b1\s*session$/);
     const before = (await textOf(card)).length;
     await go();
     await until("more of it", async () => (await textOf(card)).length > before);

@@ -44,10 +44,11 @@ interface Metrics {
 function Figures({ m }: { m: Metrics | null }) {
   const pick = (...names: string[]) => names.map((n) => m?.[n]).find((v) => typeof v === "number");
   const rate = pick("error_rate");
+  const sessions = (n: number | null | undefined) => ({ value: count(n), note: n === 1 ? "session" : "sessions" });
   return (
     <dl class="figures">
-      <Figure label="Running" value={count(pick("active_sessions"))} note="sessions" />
-      <Figure label="Last 24 hours" value={count(pick("sessions_last_24h", "last_24h_sessions", "sessions_24h"))} note="sessions" />
+      <Figure label="Running" {...sessions(pick("active_sessions"))} />
+      <Figure label="Last 24 hours" {...sessions(pick("sessions_last_24h", "last_24h_sessions", "sessions_24h"))} />
       <Figure label="Model calls" value={count(pick("total_llm_interactions", "llm_interactions", "total_interactions"))} note="on record" />
       <Figure label="Average" value={duration(pick("average_duration_ms", "avg_duration_ms", "average_session_duration_ms"))} note="a session" />
       <Figure label="Failed" value={rate == null ? "–" : percent(rate > 1 ? rate / 100 : rate)} note="of sessions" tone={rate ? "warm" : ""} />

@@ -106,7 +106,7 @@ export function ReasoningPage() {
           <Empty title="Nobody has thought yet"><p>Ask a model that thinks: <code>x-rationale-level: low</code> holds it to a small cap, <code>high</code> to a larger one. <a href="/live">Or ask on the Live page.</a></p></Empty>
         )}
       </Loaded>
-      <Usage range={range} />
+      {rows.data || rows.error ? <Usage range={range} /> : null}
     </>
   );
 }

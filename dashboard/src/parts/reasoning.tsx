@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Call } from "../calls";
 import { stored, useCell } from "../cell";
-import { plural, seconds, thought } from "../format";
+import { seconds, thought } from "../format";
 import { Boundary, CapBadge, Copy } from "./basics";
 import { LongMarkdown } from "./markdown";
 import { Stream } from "./stream";
@@ -177,7 +177,6 @@ function Running({ call }: { call: Call }) {
       <p class="reasoning-head">
         <i class="pulse" aria-hidden="true" />
         <span class="words" role="timer"><Seconds since={call.began} words={waiting ? "Waiting…" : "Thinking…"} /></span>
-        {call.tokens ? <small>{plural(call.tokens, "token")}</small> : null}
         <CapBadge cap={call.cap} />
       </p>
       {waiting || call.shown ? <Stream of={call.reasoning} kind="reasoning" label="Reasoning as it comes" /> : <p class="about">Hidden by policy: counted, not shown.</p>}
