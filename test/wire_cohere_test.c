@@ -83,6 +83,11 @@ TEST(a_stream_that_ends_without_its_last_event_is_cut)
                  "\nstart R\ntext 0.0: a\nstop end\nend");
 }
 
+TEST(a_stream_of_its_end_alone_is_an_error)
+{
+    check_events("data: [DONE]\n\n", FRAMES_SSE, "\nerror 502 the provider's reply is empty");
+}
+
 TEST(a_whole_reply_gives_the_same_events)
 {
     check_events("{\"id\":\"R\",\"finish_reason\":\"COMPLETE\",\"message\":{\"role\":\"assistant\","
@@ -97,4 +102,4 @@ TEST(a_whole_reply_gives_the_same_events)
 TEST_MAIN(T(events_of_a_stream_become_blocks), T(calls_follow_their_plan),
           T(an_error_at_the_end_says_what_failed),
           T(a_stream_that_ends_without_its_last_event_is_cut),
-          T(a_whole_reply_gives_the_same_events))
+          T(a_stream_of_its_end_alone_is_an_error), T(a_whole_reply_gives_the_same_events))
