@@ -274,7 +274,7 @@ TEST(a_search_for_a_line_break_finds_each_once)
     struct buf out;
     struct err e;
 
-    CHECK(agent_results_put(k, STR("t"), STR("one\ntwo\n\nthree")) == 1);
+    CHECK(agent_results_put(k, STR("one\ntwo\n\nthree")) == 1);
     CHECK_F(agent_results_add_tool(k, box, &e), "%s", e.text);
     t = toolbox_find(box, STR(RESULT_SEARCH));
     CHECK(t);

@@ -48,7 +48,7 @@ static bool tools_test_open(struct tools_ground *g, const char *tools, const cha
                         use,
                         approve,
                         tools);
-    g->servers = agents_servers_new(&clock_real);
+    g->servers = agents_servers_new();
     if (!config_parse(yaml, path.p, &g->config, e))
         return false;
     o.config = g->config;

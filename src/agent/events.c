@@ -49,10 +49,7 @@ static size_t cursor_find_part(struct run_cursor *c, str part)
             return i;
     if (c->count == RUN_CURSOR_PARTS_MAX || part.n >= PART_MAX)
         return c->count;
-    if (c->count == c->max) {
-        c->max *= 2;
-        c->parts = base_realloc(c->parts, c->max * sizeof *c->parts);
-    }
+    c->parts = base_grow(c->parts, c->count, &c->max, sizeof *c->parts);
     assert(c->count < c->max && part.n < PART_MAX);
     c->parts[c->count] = (struct cursor_part){.n = 0};
     memcpy(c->parts[c->count].part, part.p, part.n);
@@ -93,8 +90,7 @@ struct run_cursor *run_cursor_new(str text)
 {
     struct run_cursor *c = base_alloc(sizeof *c);
 
-    *c = (struct run_cursor){.max = 8};
-    c->parts = base_alloc(c->max * sizeof *c->parts);
+    *c = (struct run_cursor){0};
     (void)cursor_find_part(c, STR(""));
     agent_events_cursor_read(c, str_slice(text, 0, CURSOR_MAX));
     return c;

@@ -18,7 +18,7 @@
 
 struct kept_result {
     unsigned number;
-    str tool, text;
+    str text;
 };
 
 struct agent_results {
@@ -55,21 +55,18 @@ void agent_results_free(struct agent_results *k)
     free(k);
 }
 
-/* One piece of memory: the text, then the tool's name. */
-unsigned agent_results_put(struct agent_results *k, str tool, str text)
+unsigned agent_results_put(struct agent_results *k, str text)
 {
-    char *p = base_alloc(text.n + tool.n + 1);
+    char *p = str_copy(text);
     unsigned number;
 
-    memcpy(p, text.p, text.n);
-    memcpy(p + text.n, tool.p, tool.n);
     pthread_mutex_lock(&k->lock);
     while (k->n && (k->n == KEPT_MAX || k->size + text.n > RESULTS_SIZE_MAX))
         agent_results_drop(k);
     assert(k->n < KEPT_MAX);
     number = ++k->last;
     k->size += text.n;
-    k->at[k->n++] = (struct kept_result){number, {p + text.n, tool.n}, {p, text.n}};
+    k->at[k->n++] = (struct kept_result){number, {p, text.n}};
     pthread_mutex_unlock(&k->lock);
     return number;
 }
@@ -86,7 +83,7 @@ static str agent_results_tail(str text, size_t size)
     return str_slice(text, from, text.n);
 }
 
-str agent_results_show(struct agent_results *k, str tool, str text, size_t shown, struct arena *a)
+str agent_results_show(struct agent_results *k, str text, size_t shown, struct arena *a)
 {
     str head = utf8_cut_size(text, shown / 3 * 2), tail;
     unsigned number;
@@ -95,7 +92,7 @@ str agent_results_show(struct agent_results *k, str tool, str text, size_t shown
         return text;
     tail = agent_results_tail(text, shown / 3);
     assert(head.n + tail.n <= text.n);
-    number = agent_results_put(k, tool, text);
+    number = agent_results_put(k, text);
     return arena_printf(a,
                         STR_FMT "\n[%zu of %zu bytes are left out here. This is result %u: search "
                                 "it with " RESULT_SEARCH

@@ -25,6 +25,6 @@ void agent_results_free(struct agent_results *k); /* NULL is allowed */
 bool agent_results_add_tool(struct agent_results *k, struct toolbox *box, struct err *e) MUST_USE;
 /* The result for the model: whole, or its head and tail of at most `shown` bytes; in that case the
  * whole result is kept. In the arena, or the text itself. */
-str agent_results_show(struct agent_results *k, str tool, str text, size_t shown, struct arena *a);
+str agent_results_show(struct agent_results *k, str text, size_t shown, struct arena *a);
 /* Keeps a copy of a result and gives it the next number, from 1. Any thread. */
-unsigned agent_results_put(struct agent_results *k, str tool, str text);
+unsigned agent_results_put(struct agent_results *k, str text);

@@ -376,9 +376,7 @@ static void agent_turn_step_of(struct run *r, const struct turn_call *c)
 
 static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)
 {
-    str name = c->tool ? c->tool->name : c->asked->name;
-
-    return r->o->results ? agent_results_show(r->o->results, name, c->result, shown, r->arena)
+    return r->o->results ? agent_results_show(r->o->results, c->result, shown, r->arena)
                          : run_cut(r, c->result, shown, "the whole is on record");
 }
 

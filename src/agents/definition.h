@@ -2,7 +2,7 @@
  *
  *     const struct config_agent *d = agents_find(config, STR("librarian"));
  *     if (!d) agents_nearest(config, name)                             "did you mean ..."
- *     struct agents_servers *servers = agents_servers_new(clock);      one for the process
+ *     struct agents_servers *servers = agents_servers_new();           one for the process
  *     struct agents_tools_options o = {config, d, servers, clock, mask, listed};
  *     if (!agents_open_tools(&o, &tools, e)) ...
  *     tools->view.ask = agent_ask_gateway(gl);                         the strategy, marks, rule
@@ -36,7 +36,7 @@ const char *agents_strategy_name(enum config_strategy s);
  * run needs it, and stopped when the current configuration no longer has it and no run uses it. */
 struct agents_servers;
 
-struct agents_servers *agents_servers_new(const struct clock *clock);
+struct agents_servers *agents_servers_new(void);
 /* All tools must be closed. NULL is allowed. */
 void agents_servers_free(struct agents_servers *s);
 /* Stops the servers that are not in this configuration, once no run uses them. */

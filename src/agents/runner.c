@@ -551,7 +551,7 @@ struct agents_runner *agents_runner_new(const struct agents_host *h)
 
     memset(r, 0, sizeof *r);
     r->host = *h;
-    r->servers = agents_servers_new(h->clock);
+    r->servers = agents_servers_new();
     pthread_mutex_init(&r->lock, NULL);
     clock_cond_init(&r->changed);
     return r;

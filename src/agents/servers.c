@@ -24,7 +24,6 @@ struct agents_server {
 };
 
 struct agents_servers {
-    const struct clock *clock;
     pthread_mutex_t lock; /* protects the members below */
     struct mcp_io *io;
     struct agents_server *first;
@@ -36,11 +35,11 @@ struct agents_servers {
     bool reloaded;
 };
 
-struct agents_servers *agents_servers_new(const struct clock *clock)
+struct agents_servers *agents_servers_new(void)
 {
     struct agents_servers *s = base_alloc(sizeof *s);
 
-    *s = (struct agents_servers){.clock = clock};
+    *s = (struct agents_servers){0};
     arena_init(&s->arena, SERVER_ARENA);
     pthread_mutex_init(&s->lock, NULL);
     return s;

@@ -79,13 +79,12 @@ static bool cases_list(const char *path, struct arena *a, const char ***out, siz
 {
     DIR *dir = opendir(path);
     struct dirent *d;
-    size_t cap = 64;
-    const char **names;
+    const char **names = NULL;
+    size_t cap = 0;
     bool ok = true;
 
     if (!dir)
         return err_sys(e, "open %s", path);
-    names = base_alloc(cap * sizeof names[0]);
     *n = 0;
     while (ok && (d = readdir(dir))) {
         str name = str_c(d->d_name);
@@ -100,14 +99,12 @@ static bool cases_list(const char *path, struct arena *a, const char ***out, siz
                          CASES_FILES_MAX);
             continue;
         }
-        if (*n == cap) {
-            cap *= 2;
-            names = base_realloc(names, cap * sizeof names[0]);
-        }
+        names = base_grow(names, *n, &cap, sizeof names[0]);
         names[(*n)++] = arena_printf(a, "%s/%s", path, d->d_name).p;
     }
     (void)closedir(dir);
-    qsort(names, *n, sizeof names[0], cases_by_name);
+    if (*n)
+        qsort(names, *n, sizeof names[0], cases_by_name);
     assert(*n <= CASES_FILES_MAX);
     *out = names;
     return ok;

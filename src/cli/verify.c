@@ -174,10 +174,7 @@ static void verify_add_up(struct verifying *v, const struct policy_review *r)
         v->met += r->verdict.results[i].status == POLICY_MET;
         v->missing += r->verdict.results[i].status == POLICY_MISSING;
         v->uncertain += r->verdict.results[i].status == POLICY_UNCERTAIN;
-        if (v->took_count == v->took_cap) {
-            v->took_cap = v->took_cap ? 2 * v->took_cap : 64;
-            v->took = base_realloc(v->took, v->took_cap * sizeof v->took[0]);
-        }
+        v->took = base_grow(v->took, v->took_count, &v->took_cap, sizeof v->took[0]);
         assert(v->took_count < v->took_cap);
         v->took[v->took_count++] = how->took_ns > how->model_ns ? how->took_ns - how->model_ns : 0;
     }

@@ -229,10 +229,7 @@ static bool cassette_keep(struct cassette *c, const struct tape *t, struct err *
     buf_init(&name, 2 * BODY_MAX);
     cassette_add_name(&name, t->call.path, t->canonical);
     found = map_find(&c->first, buf_str(&name));
-    if (c->n == c->cap) {
-        c->cap = c->cap ? c->cap * 2 : 64;
-        c->tapes = base_realloc(c->tapes, c->cap * sizeof *c->tapes);
-    }
+    c->tapes = base_grow(c->tapes, c->n, &c->cap, sizeof *c->tapes);
     c->tapes[c->n++] = *t;
     if (found) {
         struct tape *first = &c->tapes[found->value.u64 - 1];

@@ -15,7 +15,6 @@ static uint64_t metrics_render_value(const _Atomic uint64_t *at)
 
 /* The sum of all shards for each set of labels, in the order of the registry. */
 struct sums {
-    struct metrics *m;
     struct metrics_text *t;
     const struct metrics_registry *registry;
     size_t count, each;
@@ -37,7 +36,7 @@ static void sums_init(struct sums *s, struct metrics *m, enum metrics_set set,
 {
     const struct metrics_registry *r = &m->registries[set];
 
-    *s = (struct sums){.m = m, .t = t, .registry = r, .each = metrics_cell_counts[set]};
+    *s = (struct sums){.t = t, .registry = r, .each = metrics_cell_counts[set]};
     s->count = atomic_load_explicit(&r->count, memory_order_acquire);
     s->cells = s->memory = base_alloc(s->count * s->each * sizeof s->cells[0]);
     s->used = base_alloc(s->count);

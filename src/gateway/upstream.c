@@ -59,10 +59,7 @@ static void tape_bytes(struct upstream *u, str bytes)
         t->pieces[t->count - 1].bytes.n += bytes.n;
         return;
     }
-    if (t->count == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 64;
-        t->pieces = base_realloc(t->pieces, t->cap * sizeof *t->pieces);
-    }
+    t->pieces = base_grow(t->pieces, t->count, &t->cap, sizeof *t->pieces);
     t->pieces[t->count++] = (struct cassette_piece){
         .after_ms = (now - t->last_ns) / CLOCK_NS_PER_MS, .bytes = {"", bytes.n}};
     t->last_ns = now;

@@ -35,10 +35,7 @@ struct reader {
 static void gateway_yaml_mark(struct reader *r, str raw)
 {
     assert(r->count <= r->cap);
-    if (r->count == r->cap) {
-        r->cap = r->cap ? r->cap * 2 : 256;
-        r->marks = base_realloc(r->marks, r->cap * sizeof *r->marks);
-    }
+    r->marks = base_grow(r->marks, r->count, &r->cap, sizeof *r->marks);
     r->marks[r->count++] = (struct yaml_mark){r->line, raw};
 }
 

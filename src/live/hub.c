@@ -8,7 +8,6 @@
 #define SESSIONS_MAX ((size_t)65536)
 #define SCRATCH_MAX ((size_t)8 << 20)
 #define INBOX_SIZE_MAX ((size_t)16 << 20) /* messages that wait for a loop */
-#define INBOX_MIN 64
 #define LINGER_SILENT_MAX 1024 /* channels without a call or a message that are kept for a while */
 
 struct hub *hub_new(const struct clock *clock)
@@ -258,10 +257,7 @@ static void hub_inbox_add(struct hub *h, struct hub_port *p, struct hub_message 
         p->overrun = true;
         return;
     }
-    if (p->inbox_n == p->inbox_cap) {
-        p->inbox_cap = p->inbox_cap ? 2 * p->inbox_cap : INBOX_MIN;
-        p->inbox = base_realloc(p->inbox, p->inbox_cap * sizeof(struct hub_message *));
-    }
+    p->inbox = base_grow(p->inbox, p->inbox_n, &p->inbox_cap, sizeof(struct hub_message *));
     p->inbox[p->inbox_n++] = hub_message_keep(m);
     p->inbox_size += m->size;
     if (p == h->here) {

@@ -43,10 +43,7 @@ void hub_sweep_add(struct hub_port *p, struct hub_place *place, struct hub_messa
         place->missed++;
         return;
     }
-    if (b->n == b->cap) {
-        b->cap = b->cap ? 2 * b->cap : 32;
-        b->at = base_realloc(b->at, b->cap * sizeof(struct hub_message *));
-    }
+    b->at = base_grow(b->at, b->n, &b->cap, sizeof(struct hub_message *));
     assert(b->n == 0 || b->at[b->n - 1]->seq < m->seq); /* hub_sweep_first_after relies on it */
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     b->at[b->n++] = m;

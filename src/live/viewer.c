@@ -112,10 +112,7 @@ static void hub_viewer_parcel_add(void *ctx, struct hub_message *m)
         hub_message_free(m);
         return;
     }
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 16;
-        p->at = base_realloc(p->at, p->cap * sizeof(struct hub_message *));
-    }
+    p->at = base_grow(p->at, p->n, &p->cap, sizeof(struct hub_message *));
     p->size += m->size;
     p->at[p->n++] = m;
 }

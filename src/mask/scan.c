@@ -15,10 +15,7 @@ void mask_spans_add(struct mask_spans *f, struct mask_span one)
 {
     assert(f->n <= f->cap);
     assert(one.from <= one.to && one.rule < MASK_RULES_MAX);
-    if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 16;
-        f->p = base_realloc(f->p, f->cap * sizeof f->p[0]);
-    }
+    f->p = base_grow(f->p, f->n, &f->cap, sizeof f->p[0]);
     f->p[f->n++] = one;
 }
 

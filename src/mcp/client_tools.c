@@ -120,10 +120,7 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
             t.output = NULL;
         }
     }
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->tools = base_realloc(l->tools, l->cap * sizeof *l->tools);
-    }
+    l->tools = base_grow(l->tools, l->n, &l->cap, sizeof *l->tools);
     if (map_set(&l->names, t.info.name, MAP_U64(l->n), &e))
         l->tools[l->n++] = t;
 }

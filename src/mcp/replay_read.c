@@ -103,10 +103,7 @@ static bool read_recording(struct replay *r, str file, str text, struct recordin
 
 bool replay_add(struct replay *r, str file, str text)
 {
-    if (r->count == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 32;
-        r->recordings = base_realloc(r->recordings, r->cap * sizeof *r->recordings);
-    }
+    r->recordings = base_grow(r->recordings, r->count, &r->cap, sizeof *r->recordings);
     if (!read_recording(r, file, text, &r->recordings[r->count]))
         return false;
     r->count++;

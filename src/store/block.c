@@ -410,10 +410,7 @@ void block_add(struct block *b, str entry)
     buf_add(&b->raw, entry);
     if (buf_full(&b->raw))
         return;
-    if (b->count == b->cap) {
-        b->cap = b->cap ? 2 * b->cap : 64;
-        b->ends = base_realloc(b->ends, b->cap * sizeof *b->ends);
-    }
+    b->ends = base_grow(b->ends, b->count, &b->cap, sizeof *b->ends);
     assert((b->count ? b->ends[b->count - 1] : 0) + entry.n == b->raw.n);
     b->ends[b->count++] = (uint32_t)b->raw.n;
 }

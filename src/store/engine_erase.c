@@ -29,10 +29,7 @@ static bool engine_erase_add_name(void *ctx, const struct db_value *columns, siz
     struct names *names = ctx;
 
     assert(n == 1);
-    if (names->count == names->cap) {
-        names->cap = names->cap ? 2 * names->cap : 64;
-        names->items = base_realloc(names->items, names->cap * sizeof names->items[0]);
-    }
+    names->items = base_grow(names->items, names->count, &names->cap, sizeof names->items[0]);
     names->items[names->count++] = arena_dup(names->arena, columns[0].s);
     return names->count < SESSIONS_MAX;
 }
@@ -138,10 +135,7 @@ struct erased_places {
 
 static void engine_erase_add_place(struct erased_places *p, const struct texts_place *place)
 {
-    if (p->count == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->items = base_realloc(p->items, p->cap * sizeof p->items[0]);
-    }
+    p->items = base_grow(p->items, p->count, &p->cap, sizeof p->items[0]);
     assert(p->count < p->cap);
     p->items[p->count++] = *place;
 }

@@ -200,10 +200,7 @@ static bool engine_on_call(void *ctx, const struct db_value *v, size_t n)
 {
     struct engine_calls *c = ctx;
 
-    if (c->count == c->cap) {
-        c->cap = c->cap ? 2 * c->cap : 64;
-        c->items = base_realloc(c->items, c->cap * sizeof c->items[0]);
-    }
+    c->items = base_grow(c->items, c->count, &c->cap, sizeof c->items[0]);
     assert(c->count < c->cap);
     engine_row_read(v, n, &c->items[c->count].at, &c->items[c->count].row);
     engine_row_keep(&c->items[c->count++].row, c->arena);

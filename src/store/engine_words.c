@@ -90,10 +90,7 @@ static bool words_on_page(void *ctx, const struct db_value *v, size_t n)
     struct words_pages *p = ctx;
 
     assert(n == 1);
-    if (p->count == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->items = base_realloc(p->items, p->cap * sizeof p->items[0]);
-    }
+    p->items = base_grow(p->items, p->count, &p->cap, sizeof p->items[0]);
     p->items[p->count++] = arena_dup(p->arena, v[0].s);
     return true;
 }

@@ -63,10 +63,8 @@ static void query_reasoning_sample(struct row *row, int64_t ms)
 {
     if (ms < 0 || row->sample_count == SAMPLES_MAX)
         return;
-    if (row->sample_count == row->sample_cap) {
-        row->sample_cap = row->sample_cap ? row->sample_cap * 2 : 64;
-        row->samples = base_realloc(row->samples, row->sample_cap * sizeof *row->samples);
-    }
+    row->samples =
+        base_grow(row->samples, row->sample_count, &row->sample_cap, sizeof *row->samples);
     assert(row->sample_count < row->sample_cap);
     row->samples[row->sample_count++] = ms;
 }

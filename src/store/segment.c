@@ -24,10 +24,7 @@ const char *segment_path(const char *dir, uint64_t number, char out[FILE_PATH_MA
 void segment_list_add(struct segment_list *l, struct segment s)
 {
     assert(l->count <= l->cap);
-    if (l->count == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        l->items = base_realloc(l->items, l->cap * sizeof l->items[0]);
-    }
+    l->items = base_grow(l->items, l->count, &l->cap, sizeof l->items[0]);
     l->items[l->count++] = s;
 }
 

@@ -34,7 +34,7 @@ void servers_open(struct incident *in)
     in->defs =
         (struct config){.agents = in->o->setup->config->agents, .ca_file = in->config->ca_file};
     in->listed = STR("{}");
-    in->servers = agents_servers_new(in->o->host->clock);
+    in->servers = agents_servers_new();
     if (!argv)
         return;
     in->defs.agents = arena_zero(in->arena, 1, sizeof *in->defs.agents);

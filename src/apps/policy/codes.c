@@ -75,7 +75,6 @@ static const struct reading *policy_codes_find_listing(const struct scope *s, st
 }
 
 struct codes {
-    const struct policy_doc *doc;
     const struct scope *scope;
     struct arena *arena;
     struct json_out *o;
@@ -127,7 +126,7 @@ static void codes_json(struct codes *c, str list, const char *system, bool (*is)
 void policy_codes(const struct policy_doc *d, str icd10, str cpt, struct arena *a,
                   struct json_out *o)
 {
-    struct codes c = {.doc = d, .arena = a, .o = o, .valid = true};
+    struct codes c = {.arena = a, .o = o, .valid = true};
     bool any = str_trim(icd10).n > 0 || str_trim(cpt).n > 0;
 
     if (d && any)

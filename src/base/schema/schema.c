@@ -34,10 +34,8 @@ void schema_work_set(struct schema *s, uint64_t work_max)
 
 void schema_keep_regex(struct schema *s, struct schema_regex *r)
 {
-    if (s->regex_count == s->regex_cap) {
-        s->regex_cap = s->regex_cap ? s->regex_cap * 2 : 8;
-        s->regexes = base_realloc(s->regexes, s->regex_cap * sizeof(struct schema_regex *));
-    }
+    s->regexes =
+        base_grow(s->regexes, s->regex_count, &s->regex_cap, sizeof(struct schema_regex *));
     s->regexes[s->regex_count++] = r;
 }
 

@@ -29,7 +29,7 @@ struct tag {
 
 /* The spelling of calls is that of the first one in the block. */
 struct spelling {
-    str prefix, call;
+    str prefix;
     struct calls_find param_open, param_close, call_close, cdata_end;
     unsigned flags; /* enum calls_value_flags */
     bool known, entities;
@@ -166,7 +166,6 @@ static void calls_tags_learn(struct tags *g, const struct tag *t, str call, str 
     assert(!s->known && call.n > 0);
     s->known = true;
     s->prefix = prefix;
-    s->call = call;
     s->param_open.needle = calls_tags_joined(c, STR("<"), prefix, STR("param"));
     s->param_close.needle = calls_tags_joined(c, STR("</"), prefix, STR("param"));
     s->call_close.needle = calls_tags_joined(c, STR("</"), prefix, call);
