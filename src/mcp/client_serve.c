@@ -163,7 +163,7 @@ bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t
     json_init(&doc);
     if (!mcp_read(&doc, json, &a, &m, &fault)) {
         log_debug("mcp server sent an invalid message", LOG_TEXT("why", fault.why.text));
-        done = (c->pipe && mcp_is_broken_reply(json, &fault)) || /* HTTP asks again */
+        done = (!c->o.url.n && mcp_is_broken_reply(json, &fault)) || /* HTTP asks again */
                (str_eq(fault.id, x->id) && !json_find(&doc, json_root(&doc), STR("method")));
         if (done) {
             x->is_error = true;
