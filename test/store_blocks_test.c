@@ -275,6 +275,7 @@ static unsigned blocks_with(struct place *p, const char *word, bool front)
     arena_init(&a, 1 << 20);
     CHECK(words_query_parse(str_c(word), NULL, 0, &a, &q));
     CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
+    CHECK_F(db_begin(db, false, &e), "%s", e.text); /* pages may be merged meanwhile */
     CHECK_F(word_search_begin(&search, db, &q, front, &e), "%s", e.text);
     for (;;) {
         CHECK_F(word_search_next(&search, &block, &e), "%s", e.text);
@@ -284,6 +285,7 @@ static unsigned blocks_with(struct place *p, const char *word, bool front)
         before = block;
         n++;
     }
+    db_rollback(db);
     db_close(db);
     arena_release(&a);
     return n;
