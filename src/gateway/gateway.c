@@ -5,6 +5,7 @@
 #include "gateway/gateway.h"
 
 #include "base/log.h"
+#include "gateway/call.h"
 #include "gateway/guesses.h"
 #include "gateway/provider.h"
 
@@ -226,12 +227,16 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
                                .retention_bytes = c->retention_size,
                                .queue_size_max = QUEUE_MAX,
                                .journal_size_max = c->journal_max,
-                               .clock = o->clock};
+                               .clock = o->clock,
+                               .count_interrupted = call_count_interrupted,
+                               .ctx = g};
 
     *g = (struct gateway){.clock = o->clock, .setup = o->setup};
     g->vocab = tokens_vocab_find(STR("o200k_base"));
     g->records = !str_eq(c->store_url, STR("none"));
+    pthread_mutex_init(&g->lock, NULL);
     if (!store_open(&so, &g->store, e)) {
+        pthread_mutex_destroy(&g->lock);
         setup_release(g->setup);
         return false;
     }
@@ -239,11 +244,11 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
         g->otlp = otlp_new(c->otlp_url, c->otlp_headers, c->ca_file.n ? c->ca_file.p : NULL, e);
         if (!g->otlp) {
             store_close(g->store);
+            pthread_mutex_destroy(&g->lock);
             setup_release(g->setup);
             return false;
         }
     }
-    pthread_mutex_init(&g->lock, NULL);
     rand_ids_init(&g->ids, o->clock);
     gateway_open_vault(g, c);
     g->previous_responses = previous_response_new(o->clock, PAST_MAX);

@@ -91,6 +91,8 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
 
     *en = (struct engine){.url = str_copy(o->url),
                           .spool = str_copy(o->spool),
+                          .count_interrupted = o->count_interrupted,
+                          .ctx = o->ctx,
                           .pieced_unknown = true,
                           .anchored_seq = -1};
     pthread_mutex_init(&en->read_lock, NULL);

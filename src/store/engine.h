@@ -33,6 +33,8 @@ struct engine_options {
     str spool;              /* name of the journal that the place belongs to */
     const char *head_path;  /* file for the head of the audit log; NULL: none */
     struct db_lease *lease; /* of this daemon, for PostgreSQL; or NULL */
+    void (*count_interrupted)(void *ctx, struct store_call *row); /* as in store_options */
+    void *ctx;
 };
 
 #define ENGINE_BATCH_MAX 1000u

@@ -216,6 +216,8 @@ static bool engine_pieces_orphan_put(struct engine *en, str id, struct err *e)
 
     if (ok) {
         engine_pieces_orphan_finish(&o, id);
+        if (en->count_interrupted)
+            en->count_interrupted(en->ctx, &o.row);
         /* Its pieces go first: their text is in the row already. */
         ok = engine_pieces_drop(en, id, e) && engine_call_put(en, &o.row, e);
     }

@@ -58,6 +58,8 @@ struct engine_record {
 
 struct engine {
     char *url, *spool;
+    void (*count_interrupted)(void *ctx, struct store_call *row); /* or NULL */
+    void *ctx;
     enum db_kind kind;
     struct db *db;
     struct buf text[ENGINE_TEXTS];

@@ -102,7 +102,8 @@ static bool store_start(struct store *s, const struct store_options *o, struct e
         .log = o->log,
     };
     char name[STORE_SPOOL_SIZE] = "";
-    struct engine_options eo = {.url = o->url};
+    struct engine_options eo = {
+        .url = o->url, .count_interrupted = o->count_interrupted, .ctx = o->ctx};
     struct ingest_options to = {
         .dir = s->dir,
         .log = o->log,

@@ -39,6 +39,7 @@ struct store;
 enum store_durability { STORE_DURABLE, STORE_FAST, STORE_REPLICATED };
 #define STORE_FAST_MS 50
 
+struct store_call;
 struct store_options {
     str url;   /* "sqlite:PATH", "postgres://..."; or "none": nothing is stored, tickets succeed */
     str spool; /* folder of the journal; "": PATH.spool, for PostgreSQL ./rationale.spool */
@@ -52,6 +53,10 @@ struct store_options {
     uint64_t retention_age_ms, retention_bytes, retention_min_ms;
     uint64_t retention_every_ms;     /* how often the rules are applied; 0: every minute */
     unsigned heartbeat_ms, lease_ms; /* store/daemons.h; 0: as there */
+    /* Counts what a call had said when its process ended: its row is of an earlier moment than its
+     * texts. On a thread of the store; NULL: the counts stay. */
+    void (*count_interrupted)(void *ctx, struct store_call *row);
+    void *ctx;
 };
 
 /* Called exactly once; e is NULL if the record is stored. Called on a thread of the store in the

@@ -7,6 +7,8 @@ record, the API's sums and the metrics, for every client with every provider.
 # SPDX-License-Identifier: Apache-2.0
 import json
 import re
+import threading
+import time
 import unittest
 
 from asking import SHOW, USAGE, question, request, start
@@ -170,6 +172,30 @@ class Spending(unittest.TestCase):
             statuses.append(ask(path, body, key="sk-poor").status)
         self.assertEqual(statuses[0], 200)
         self.assertEqual(statuses[-1], 429, statuses)
+
+
+class Killed(unittest.TestCase):
+    def test_a_call_whose_process_was_killed_has_the_counts_of_its_texts(self):
+        model = {"late": "long-think:200+loud+no-usage+slow:15"}
+        with Gateway(BINARY, {"providers": {"test": upstream(World.provider, "openai", model,
+                                                             prices={"late": PRICE})}}) as g:
+            path, body = ask_in("openai", "late", "Hi", True)
+            client = threading.Thread(target=lambda: self.assertRaises(Exception, request, path, body, SHOW, at=g))
+            client.start()
+            until(lambda: (s := self.sessions(g)) and s[0]["status"] == "in_progress")
+            time.sleep(1)
+            g.child.kill()
+            g.child.wait()
+            client.join(60)
+            g.start()
+            kept = until(lambda: (s := self.sessions(g)) and s[0]["status"] == "failed" and s[0])
+            self.assertGreater(kept["reasoning_tokens"], 40)  # those of the first tenth of a second are fewer
+            self.assertGreaterEqual(kept["output_tokens"], kept["reasoning_tokens"])
+            self.assertAlmostEqual(kept["cost_usd"], (kept["input_tokens"] * PRICE["input"] +
+                                                      kept["output_tokens"] * PRICE["output"]) / 1e6)
+
+    def sessions(self, gateway):
+        return json.loads(request("/api/v1/history/sessions", at=gateway).body)["sessions"]
 
 
 if __name__ == "__main__":

@@ -95,6 +95,32 @@ static void finish_count_unreported(struct call *c)
     u->output = made;
 }
 
+void call_count_interrupted(void *gateway, struct store_call *row)
+{
+    struct setup *setup = gateway_setup(gateway);
+    struct chat_usage usage = chat_usage_none;
+    int64_t thought = (int64_t)tokens_count(((struct gateway *)gateway)->vocab, row->reasoning);
+    int64_t answered = (int64_t)((row->answer.n + 3) / 4);
+    struct config_route route;
+    struct config_model model;
+
+    if (thought > row->reasoning_tokens && thought > 0)
+        row->reasoning_tokens = thought;
+    if (row->reasoning_tokens > 0)
+        answered += row->reasoning_tokens;
+    if (answered > row->output_tokens && answered > 0)
+        row->output_tokens = answered;
+    if (config_find(setup->config, row->model, &route)) {
+        config_route_model(&route, &model);
+        usage.input = row->input_tokens;
+        usage.output = row->output_tokens;
+        usage.cache_read = row->cache_read_tokens;
+        usage.cache_write = row->cache_write_tokens;
+        row->cost_usd = call_price(&model, &usage);
+    }
+    setup_release(setup);
+}
+
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
