@@ -176,7 +176,7 @@ class Spending(unittest.TestCase):
 
 class Killed(unittest.TestCase):
     def test_a_call_whose_process_was_killed_has_the_counts_of_its_texts(self):
-        model = {"late": "long-think:200+loud+no-usage+slow:15"}
+        model = {"late": "long-think:2000+loud+no-usage+slow:15"}
         with Gateway(BINARY, {"providers": {"test": upstream(World.provider, "openai", model,
                                                              prices={"late": PRICE})}}) as g:
             path, body = ask_in("openai", "late", "Hi", True)
