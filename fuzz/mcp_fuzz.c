@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "mcp/auth_parts.h"
-#include "mcp/base64.h"
 #include "mcp/content.h"
 #include "mcp/header.h"
 #include "mcp/name.h"
@@ -114,9 +114,9 @@ static void check_texts(str text, struct arena *a)
     mcp_header_value(&b, text);
     assert(mcp_header_read(buf_str(&b), &back) && str_eq(buf_str(&back), text));
     buf_reset(&back);
-    if (mcp_base64_decode(text, &back)) {
+    if (base64_decode(text, &back)) {
         buf_reset(&b);
-        mcp_base64(&b, buf_str(&back));
+        base64_add(&b, buf_str(&back));
         assert(str_eq(buf_str(&b), text));
     }
     mcp_names_init(&n, a);

@@ -9,7 +9,7 @@
 #include "agent/thread.h"
 #include "base/clock.h"
 
-#include "store_help.h"
+#include "erase_help.h"
 
 #define HOUR_US ((int64_t)3600 * 1000000)
 
@@ -165,7 +165,6 @@ TEST(a_session_that_is_erased_takes_its_runs_and_its_thread_along)
 {
     struct store_receipt got;
     struct world w;
-    struct err e;
 
     begin(&w, 0);
     put_call(&w, "gone", "alice", "jane", 1000);
@@ -177,8 +176,7 @@ TEST(a_session_that_is_erased_takes_its_runs_and_its_thread_along)
     put_run(&w, "r1", "gone", "running", 1);
     put_run(&w, "r2", "gone", "done", 1);
     put_run(&w, "r3", "stays", "done", 1);
-    CHECK_F(
-        store_erase(w.store, STORE_ERASE_SESSION, STR("gone"), STR("op"), &got, &e), "%s", e.text);
+    erase_as_counted(&w.place, w.store, STORE_ERASE_SESSION, "gone", &got);
     CHECK_INT(got.sessions, 1);
     CHECK_INT(got.threads, 1);
     CHECK_INT(got.runs, 2);
@@ -186,8 +184,7 @@ TEST(a_session_that_is_erased_takes_its_runs_and_its_thread_along)
     CHECK_INT(threads_left(&w, "stays"), 4);
     CHECK_INT(runs_left(&w, "r1") + runs_left(&w, "r2"), 0);
     CHECK_INT(runs_left(&w, "r3"), 2);
-    CHECK_F(
-        store_erase(w.store, STORE_ERASE_SESSION, STR("taken"), STR("op"), &got, &e), "%s", e.text);
+    erase_as_counted(&w.place, w.store, STORE_ERASE_SESSION, "taken", &got);
     CHECK_INT(got.threads, 0);
     CHECK_INT(threads_left(&w, "taken"), 4);
     finish(&w);
@@ -197,7 +194,6 @@ TEST(a_subject_that_is_erased_takes_its_threads_and_runs_along)
 {
     struct store_receipt got;
     struct world w;
-    struct err e;
 
     begin(&w, 0);
     put_call(&w, "s1", "app", "jane", 1000);
@@ -207,8 +203,7 @@ TEST(a_subject_that_is_erased_takes_its_threads_and_runs_along)
     put_thread(&w, "other", "jane", 1);
     put_thread(&w, "stays", "app", 1);
     put_run(&w, "r1", "s1", "done", 1);
-    CHECK_F(
-        store_erase(w.store, STORE_ERASE_SUBJECT, STR("jane"), STR("op"), &got, &e), "%s", e.text);
+    erase_as_counted(&w.place, w.store, STORE_ERASE_SUBJECT, "jane", &got);
     CHECK_INT(got.sessions, 2);
     CHECK_INT(got.threads, 2);
     CHECK_INT(got.runs, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/spare.h"
@@ -127,6 +128,56 @@ TEST(buf_keeps_whole_adds_under_its_ceiling_and_remembers)
     CHECK(!buf_full(&b));
     buf_drop(&b, 4);
     CHECK_STR(buf_str(&b), "456789");
+    buf_release(&b);
+}
+
+TEST(base64_is_read_back_and_nothing_else_is_read)
+{
+    static const char *const bad[] = {"A",
+                                      "AA",
+                                      "AAA",
+                                      "AA=A",
+                                      "A===",
+                                      "====",
+                                      "AA A",
+                                      "AB==",
+                                      "AAB=",
+                                      "AA-_",
+                                      "AAAA=",
+                                      "AA==AAAA"};
+    struct buf b, back;
+    char bytes[64];
+
+    buf_init(&b, 1000);
+    buf_init(&back, 1000);
+    for (size_t n = 0; n < sizeof bytes; n++) {
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (char)(i * 37 + n * 11);
+        buf_reset(&b);
+        buf_reset(&back);
+        base64_add(&b, (str){bytes, n});
+        CHECK_INT(b.n, (n + 2) / 3 * 4);
+        CHECK(base64_decode(buf_str(&b), &back) && str_eq(buf_str(&back), (str){bytes, n}));
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        buf_reset(&back);
+        CHECK_F(!base64_decode(str_c(bad[i]), &back) && back.n == 0, "%s", bad[i]);
+    }
+    buf_reset(&b);
+    base64_add_url(&b, STR("\xff\xfe\xfd\xfc"));
+    CHECK_STR(buf_str(&b), "__79_A");
+    buf_release(&back);
+    buf_release(&b);
+}
+
+TEST(urls_have_percent_signs_for_all_but_plain_characters)
+{
+    struct buf b;
+
+    buf_init(&b, 1000);
+    buf_add_percent(&b, STR("az AZ09-._~/@\xc3\xa9%\0"), "@/");
+    buf_add_percent(&b, STR("/@"), "");
+    CHECK_STR(buf_str(&b), "az%20AZ09-._~/@%C3%A9%25%00%2F%40");
     buf_release(&b);
 }
 
@@ -427,12 +478,13 @@ TEST_MAIN(T(allocations_fit_into_an_arena_that_has_room_for_twice_their_sum_at_o
           T(arena_that_is_reserved_for_needs_no_second_block),
           T(arena_goes_on_where_there_is_more_room), T(str_hex_digits_are_those_of_printf),
           T(numbers_have_their_digits_at_every_size), T(str_views_compare_and_cut),
-          T(str_cut_takes_a_text_apart_at_its_marks),
-          T(a_grown_list_keeps_its_elements),
+          T(str_cut_takes_a_text_apart_at_its_marks), T(a_grown_list_keeps_its_elements),
           T(str_same_looks_at_every_byte), T(spare_memory_goes_round_and_keeps_what_it_holds),
           T(str_u64_takes_digits_that_fit_and_nothing_else),
           T(arena_gives_aligned_memory_up_to_its_ceiling),
           T(buf_keeps_whole_adds_under_its_ceiling_and_remembers),
+          T(base64_is_read_back_and_nothing_else_is_read),
+          T(urls_have_percent_signs_for_all_but_plain_characters),
           T(buf_with_a_front_is_as_one_without_until_something_is_put_there),
           T(buf_printf_takes_more_than_its_small_buffer),
           T(err_says_what_and_never_half_a_character),

@@ -71,7 +71,7 @@ static struct store_call full_call(void)
 TEST(a_row_is_read_as_it_was_written_or_not_at_all)
 {
     struct store_call c = full_call(), back;
-    struct store_piece piece = {STR("id"), 7, STR("answer"), STR("some text")}, piece_back;
+    struct store_piece piece = {STR("id"), 7, STR("answer"), STR("some text"), 99}, piece_back;
     char bytes[1024], more[1024];
     size_t size = row_call_size(&c);
 
@@ -89,9 +89,10 @@ TEST(a_row_is_read_as_it_was_written_or_not_at_all)
     size = row_piece_size(&piece);
     row_piece_put(&piece, bytes);
     CHECK(row_piece_get((str){bytes, size}, &piece_back));
-    CHECK(piece_back.n == 7 && str_eq(piece_back.bytes, piece.bytes));
-    for (size_t n = 0; n < size; n++)
-        CHECK(!row_piece_get((str){bytes, n}, &piece_back));
+    CHECK(piece_back.n == 7 && str_eq(piece_back.bytes, piece.bytes) && piece_back.time_ms == 99);
+    for (size_t n = 0; n < size; n++) /* without the time it is a piece of an earlier version */
+        CHECK(row_piece_get((str){bytes, n}, &piece_back) == (n == size - 8));
+    CHECK(row_piece_get((str){bytes, size - 8}, &piece_back) && piece_back.time_ms == 0);
 }
 
 /* A journal from a version with one field less, and one from a version with one field more. */

@@ -242,8 +242,51 @@ TEST(frames_that_arrive_whole_are_neither_copied_nor_held)
     frames_feed(&f, w.piece);
     CHECK_INT(w.frames, 2);
     CHECK_INT(w.inside, 2);
-    CHECK(f.held.cap == 0 && f.data.cap == 0);
+    CHECK(f.held.cap == 0 && !f.data);
     frames_release(&f);
+}
+
+/* Takes all events of one letter "a" that are whole, or none if the piece begins with another. */
+static size_t take_row(void *ctx, str bytes)
+{
+    const str one = STR("data: a\n\n");
+    size_t at = 0;
+
+    for (; str_starts(str_slice(bytes, at, bytes.n), one); at += one.n)
+        buf_add(ctx, STR("|a|data: a\n\n;"));
+    return at;
+}
+
+TEST(frames_in_a_row_may_be_taken_by_the_reader_at_every_cut)
+{
+    const str text = STR("data: a\n\ndata: a\n\ndata: b\n\n: c\n\ndata: a\n\ndata: a\ndata: a\n\n"
+                         "data: a\r\n\ndata: a\n\n\ndata: a\n\ndata: a");
+
+    for (size_t i = 0; i <= text.n; i++)
+        for (size_t j = i; j <= text.n; j++) {
+            struct buf want, got;
+
+            buf_init(&want, 1 << 12);
+            buf_init(&got, 1 << 12);
+            for (int rows = 0; rows < 2; rows++) {
+                struct frames f;
+
+                frames_init(&f,
+                            FRAMES_SSE,
+                            SIZE_MAX_HERE,
+                            (struct frames_sink){on_frame, rows ? &got : &want});
+                if (rows)
+                    frames_offer_rows(&f, take_row);
+                frames_feed(&f, str_slice(text, 0, i));
+                frames_feed(&f, str_slice(text, i, j));
+                frames_feed(&f, str_slice(text, j, text.n));
+                frames_finish(&f);
+                frames_release(&f);
+            }
+            CHECK(want.n > 0 && str_eq(buf_str(&want), buf_str(&got)));
+            buf_release(&want);
+            buf_release(&got);
+        }
 }
 
 TEST(frames_of_a_stream_of_bare_cr_do_not_wait_for_the_next_byte)
@@ -328,5 +371,6 @@ TEST_MAIN(T(frames_of_a_whole_body_that_is_lent_are_those_of_one_that_is_copied)
           T(frames_come_the_same_byte_by_byte_and_raws_joined_are_the_input),
           T(frames_stop_at_the_ceiling_wherever_it_is_cut),
           T(frames_that_arrive_whole_are_neither_copied_nor_held),
+          T(frames_in_a_row_may_be_taken_by_the_reader_at_every_cut),
           T(frames_of_a_stream_of_bare_cr_do_not_wait_for_the_next_byte),
           T(frames_take_time_in_proportion_to_the_bytes))

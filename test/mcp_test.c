@@ -4,7 +4,6 @@
  */
 #include "base/utf8.h"
 #include "mcp/auth_parts.h"
-#include "mcp/base64.h"
 #include "mcp/content.h"
 #include "mcp/header.h"
 #include "mcp/name.h"
@@ -222,35 +221,6 @@ TEST(names_do_not_depend_on_the_order)
 }
 
 /* ---- headers ---- */
-
-TEST(base64_is_read_back_and_nothing_else_is_read)
-{
-    static const char *const bad[] = {
-        "A", "AA", "AAA", "AA=A", "A===", "====", "AA A", "AB==", "AAB=", "AA-_"};
-    struct buf b, back;
-    char bytes[64];
-
-    buf_init(&b, 1000);
-    buf_init(&back, 1000);
-    for (size_t n = 0; n < sizeof bytes; n++) {
-        for (size_t i = 0; i < n; i++)
-            bytes[i] = (char)(i * 37 + n * 11);
-        buf_reset(&b);
-        buf_reset(&back);
-        mcp_base64(&b, (str){bytes, n});
-        CHECK_INT(b.n, (n + 2) / 3 * 4);
-        CHECK(mcp_base64_decode(buf_str(&b), &back) && str_eq(buf_str(&back), (str){bytes, n}));
-    }
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        buf_reset(&back);
-        CHECK_F(!mcp_base64_decode(str_c(bad[i]), &back) && back.n == 0, "%s", bad[i]);
-    }
-    buf_reset(&b);
-    mcp_base64_url(&b, STR("\xff\xfe\xfd\xfc"));
-    CHECK_STR(buf_str(&b), "__79_A");
-    buf_release(&back);
-    buf_release(&b);
-}
 
 TEST(values_become_headers_as_the_specification_shows)
 {
@@ -577,7 +547,6 @@ TEST_MAIN(T(messages_are_read_with_their_ids_in_one_form),
           T(what_is_no_message_is_refused_with_its_code_and_id), T(an_id_that_is_too_long_is_none),
           T(what_is_emitted_is_one_line_and_can_be_read),
           T(every_tool_gets_a_name_that_leads_back_to_it), T(names_do_not_depend_on_the_order),
-          T(base64_is_read_back_and_nothing_else_is_read),
           T(values_become_headers_as_the_specification_shows),
           T(marked_arguments_are_found_and_their_values_taken),
           T(a_mark_that_is_wrong_refuses_the_tool),

@@ -139,7 +139,12 @@ static struct summary call_of(void)
                             .attempts = 2,
                             .max_tokens = STR("4096"),
                             .temperature = STR("0.70"),
-                            .top_p = STR("")};
+                            .top_p = STR(""),
+                            .top_k = STR("40"),
+                            .seed = STR("7"),
+                            .frequency_penalty = STR("0.5"),
+                            .presence_penalty = STR("[1]"),
+                            .n = STR("1")};
 }
 
 static const struct otlp_trace trace = {
@@ -200,6 +205,11 @@ TEST(attributes_have_the_names_of_the_conventions)
         {"gen_ai.request.max_tokens", "i:4096"},
         {"gen_ai.request.temperature", "d:0.7"},
         {"gen_ai.request.top_p", ""},
+        {"gen_ai.request.top_k", "d:40"},
+        {"gen_ai.request.seed", "i:7"},
+        {"gen_ai.request.frequency_penalty", "d:0.5"},
+        {"gen_ai.request.presence_penalty", ""},
+        {"gen_ai.request.choice.count", ""},
         {"gen_ai.request.reasoning.level", "s:high"},
         {"gen_ai.conversation.id", ""},
         {"gen_ai.response.id", "s:chatcmpl-1"},
@@ -246,6 +256,7 @@ TEST(a_failed_call_says_so)
     c.session = STR("s-1");
     c.upstream_model = STR("");
     c.max_tokens = STR("many");
+    c.n = STR("3");
     memset(t.parent_id, 0, sizeof t.parent_id);
     buf_init(&b, 1 << 20);
     s = span_of(&b, &c, &t);
@@ -253,6 +264,7 @@ TEST(a_failed_call_says_so)
     CHECK_STR(get(status, 2, 0).bytes, "timeout");
     CHECK_INT(get(status, 3, 0).value, 2);
     CHECK_STR(str_c(attribute(s, 9, "error.type")), "s:timeout");
+    CHECK_STR(str_c(attribute(s, 9, "gen_ai.request.choice.count")), "i:3");
     CHECK_STR(str_c(attribute(s, 9, "gen_ai.response.finish_reasons")), "a:error");
     CHECK_STR(str_c(attribute(s, 9, "gen_ai.conversation.id")), "s:s-1");
     c.session = c.id; /* no client named a session, and none was recognised */

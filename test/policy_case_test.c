@@ -30,7 +30,7 @@ TEST(a_bundle_is_read_with_its_metadata)
         "\"policy_version_id\":\"v2\",\"criteria\":[\"age\",{\"criterion_id\":\"weeks\"}],"
         "\"reasoning_hint\":\"look\",\"effective_start\":\"2024-01-01\"}},\"self_consistency\":"
         "true,"
-        "\"options\":{\"k\":1},\"unknown\":7}",
+        "\"options\":{\"samples\":1},\"name\":\"n\",\"expect\":[]}",
         &a);
 
     CHECK_STR(c.case_id, "c1");
@@ -41,7 +41,7 @@ TEST(a_bundle_is_read_with_its_metadata)
     CHECK_STR(c.policy_version_id, "v2");
     CHECK_STR(c.reasoning_hint, "look");
     CHECK_STR(c.effective_start, "2024-01-01");
-    CHECK_STR(c.options, "{\"k\":1}");
+    CHECK_STR(c.options, "{\"samples\":1}");
     CHECK(c.self_consistency);
     CHECK_INT(c.field_count, 1);
     CHECK_STR(c.fields[0].key, "patient_age");
@@ -264,6 +264,20 @@ TEST(issues_without_end_fill_the_reply_and_no_more)
     buf_release(&out);
 }
 
+TEST(a_stored_case_may_have_members_that_an_earlier_version_accepted)
+{
+    static const char json[] = "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"other\":1}";
+    struct policy_case c;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    CHECK(!policy_case_read(str_c(json), &a, &c, &e));
+    CHECK_F(policy_case_read_stored(str_c(json), &a, &c, &e), "%s", e.text);
+    CHECK_STR(c.case_id, "c");
+    arena_release(&a);
+}
+
 TEST(what_is_wrong_with_a_case_begins_with_its_path)
 {
     static const struct {
@@ -300,6 +314,19 @@ TEST(what_is_wrong_with_a_case_begins_with_its_path)
         {"{\"case_bundle\":{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"metadata\":{"
          "\"criteria\":[7]}}}",
          "case_bundle.metadata.criteria: a list of criterion ids is expected"},
+        {FIELD("\"field_name\":\"b\",\"value\":1,\"confidence\":1,\"pages\":2"),
+         "fields[1].pages: there is no such member here, did you mean \"page\"?"},
+        {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"selfconsistency\":true}",
+         "selfconsistency: there is no such member here, did you mean \"self_consistency\"?"},
+        {"{\"case_bundle\":{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[]},\"fields\":[]}",
+         "fields: there is no such member here: there are case_bundle, case_id, metadata, "
+         "criterion_id, policy and others"},
+        {"{\"case_bundle\":{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"metdata\":{}}}",
+         "case_bundle.metdata: there is no such member here, did you mean \"metadata\"?"},
+        {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"options\":{\"sample\":3}}",
+         "options.sample: there is no such member here, did you mean \"samples\"?"},
+        {"{\"case_id\":\"c\",\"facts\":[],\"policy\":{\"policy_id\":\"p\",\"version\":\"2\"}}",
+         "policy.version: there is no such member here, did you mean \"version_id\"?"},
         {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"self_consistency\":1}",
          "self_consistency: true or false is expected, not a number"},
     };
@@ -554,6 +581,7 @@ TEST_MAIN(T(a_result_on_which_readers_disagree_reads_back), T(a_bundle_is_read_w
           T(a_fixture_is_read_and_its_defaults_are_filled_in),
           T(a_case_without_criteria_has_the_default_one),
           T(criteria_of_the_bundle_replace_those_beside_it),
+          T(a_stored_case_may_have_members_that_an_earlier_version_accepted),
           T(what_is_wrong_with_a_case_begins_with_its_path),
           T(each_pair_of_dates_in_the_wrong_order_is_an_issue),
           T(issues_without_end_fill_the_reply_and_no_more), T(a_list_of_too_many_fields_is_refused),

@@ -124,7 +124,7 @@ static void NORETURN die_in_a_call(struct place *p)
     row.request = STR("{}");
     store_call_begin(s, &row);
     for (unsigned i = 0; i < 3; i++) {
-        struct store_piece piece = {STR("begun"), i, STR("reasoning"), str_c(parts[i])};
+        struct store_piece piece = {STR("begun"), i, STR("reasoning"), str_c(parts[i]), 0};
 
         store_piece_put(s, &piece);
         piece.id = STR("alone");
@@ -135,14 +135,18 @@ static void NORETURN die_in_a_call(struct place *p)
     }
     row.id = STR("again"); /* its first attempt failed */
     store_call_begin(s, &row);
-    store_piece_put(s, &(struct store_piece){row.id, 0, STR("reasoning"), STR("not this")});
-    store_piece_put(s, &(struct store_piece){row.id, 1, STR(STORE_RESTART), STR("")});
-    store_piece_put(s, &(struct store_piece){row.id, 2, STR("reasoning"), STR("Let me see")});
+    store_piece_put(s, &(struct store_piece){row.id, 0, STR("reasoning"), STR("not this"), 80});
+    store_piece_put(s, &(struct store_piece){row.id, 1, STR(STORE_RESTART), STR(""), 90});
+    store_piece_put(s, &(struct store_piece){row.id, 2, STR("reasoning"), STR("Let me see"), 95});
     row.id = STR("said"); /* its reasoning was open when its first piece was written */
     row.state = STR("unclosed");
+    row.reasoning_ms = 78;
+    row.ended_ms = 79;
     store_call_begin(s, &row);
-    store_piece_put(s, &(struct store_piece){row.id, 0, STR("reasoning"), STR("Let me see")});
-    store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("It is")});
+    store_piece_put(s, &(struct store_piece){row.id, 0, STR("reasoning"), STR("Let me see"), 80});
+    store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("It"), 2000});
+    store_piece_put(s, &(struct store_piece){row.id, 2, STR("answer"), STR(" is"), 5000});
+    row.reasoning_ms = row.ended_ms = -1;
     row.state = STR("");
     row.id = STR("ended");
     row.complete = true;
@@ -190,7 +194,11 @@ TEST(a_call_cut_off_by_death_is_a_row_of_its_pieces)
     ended.reasoning = ended.state = ended.error_code = ended.error_message = STR("");
     again = begun;
     again.id = STR("again");
+    again.reasoning_ms = again.ended_ms = 95;
     said = begun;
+    said.reasoning_ms = 78;
+    said.answer_ms = 2000;
+    said.ended_ms = 5000;
     said.id = STR("said");
     said.answer = STR("It is");
     said.state = STR("complete");

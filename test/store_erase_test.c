@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/buf.h"
+#include "erase_help.h"
 #include "store/engine_state.h"
 #include "store/row.h"
-#include "store_help.h"
 
 #include <unistd.h>
 
@@ -123,9 +123,8 @@ static void erase(struct place *p, struct store *s, enum store_erase_what what, 
 {
     struct store_receipt got;
     struct audit_report r;
-    struct err e;
 
-    CHECK_F(store_erase(s, what, str_c(name), STR("op"), &got, &e), "%s", e.text);
+    erase_as_counted(p, s, what, name, &got);
     r = verify(p);
     CHECK_F(r.ok, "%s", r.why);
 }
@@ -176,13 +175,13 @@ TEST(a_call_that_runs_is_nowhere)
         row.session_id = STR("run-1");
         row.asked = STR("zanzibar");
         store_call_begin(s, &row);
-        store_piece_put(s, &(struct store_piece){row.id, 0, STR("answer"), STR("zanzibar ")});
+        store_piece_put(s, &(struct store_piece){row.id, 0, STR("answer"), STR("zanzibar "), 0});
         settle(s);
         CHECK(in_tables(&p, WORD));
         erase(&p, s, STORE_ERASE_SESSION, "run-1");
         CHECK_INT(ask(&p, "SELECT count(*) FROM call_pieces"), 0);
         CHECK_INT(ask(&p, "SELECT interactions FROM erasures"), 1);
-        store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("zanzibar")});
+        store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("zanzibar"), 0});
         row.answer = STR("zanzibar zanzibar");
         row.complete = true;
         if (ends)

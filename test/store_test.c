@@ -141,10 +141,10 @@ TEST(texts_that_began_in_pieces_are_whole_in_the_row)
     s = open_store(&p);
     row.id = STR("one");
     store_call_begin(s, &row);
-    store_piece_put(s, &(struct store_piece){row.id, 0, STR(STORE_CONTINUED), STR("")});
-    store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("to be, ")});
-    store_piece_put(s, &(struct store_piece){row.id, 2, STR("reasoning"), STR("hm")});
-    store_piece_put(s, &(struct store_piece){row.id, 3, STR("answer"), STR("or not ")});
+    store_piece_put(s, &(struct store_piece){row.id, 0, STR(STORE_CONTINUED), STR(""), 0});
+    store_piece_put(s, &(struct store_piece){row.id, 1, STR("answer"), STR("to be, "), 0});
+    store_piece_put(s, &(struct store_piece){row.id, 2, STR("reasoning"), STR("hm"), 0});
+    store_piece_put(s, &(struct store_piece){row.id, 3, STR("answer"), STR("or not "), 0});
     row.answer = STR("to be");
     row.complete = true;
     store_call_put(s, &row, NULL);
@@ -376,7 +376,7 @@ TEST(with_none_every_ticket_is_well_and_nothing_is_kept)
     put_counted(s, &m.row, &stored, &refused);
     CHECK_INT(stored, 1);
     store_call_begin(s, &m.row);
-    store_piece_put(s, &(struct store_piece){STR("x"), 0, STR("answer"), STR("y")});
+    store_piece_put(s, &(struct store_piece){STR("x"), 0, STR("answer"), STR("y"), 0});
     settle(s);
     store_health(s, &h);
     CHECK(h.ok && h.tables_ok);

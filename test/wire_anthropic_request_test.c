@@ -73,6 +73,47 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
         check_deferred(&wire_anthropic, cases[i].body, cases[i].why);
 }
 
+TEST(a_request_without_max_tokens_asks_anthropic_for_what_its_model_allows)
+{
+    static const struct {
+        const char *model, *max_tokens;
+    } cases[] = {{"claude-2.1", "4096"},
+                 {"claude-3-haiku-20240307", "4096"},
+                 {"claude-3-5-sonnet-20241022", "4096"},
+                 {"claude-3-7-sonnet-20250219", "32000"},
+                 {"claude-opus-4-1-20250805", "32000"},
+                 {"anthropic.claude-sonnet-5", "32000"},
+                 {"claude-latest", "32000"},
+                 {"other-maker", "4096"}};
+    struct chat_request r;
+    struct buf body, out;
+    struct json doc;
+    struct arena a;
+    struct err e;
+
+    json_init(&doc);
+    arena_init(&a, HELP_SIZE_MAX);
+    buf_init(&body, 1000);
+    buf_init(&out, 1000);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        buf_reset(&body);
+        buf_printf(&body,
+                   "{\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
+                   cases[i].model);
+        buf_reset(&out);
+        CHECK(json_parse(&doc, buf_str(&body), &e) && wire_openai.read(&doc, &a, &r, &e));
+        wire_anthropic.write(&r, &out);
+        CHECK_F(str_find(buf_str(&out), str_c(cases[i].max_tokens)) != STR_NONE,
+                "%s: " STR_FMT,
+                cases[i].model,
+                STR_ARG(buf_str(&out)));
+    }
+    buf_release(&out);
+    buf_release(&body);
+    arena_release(&a);
+    json_release(&doc);
+}
+
 TEST(counting_needs_no_max_tokens)
 {
     struct chat_request r;
@@ -410,6 +451,8 @@ TEST(a_system_prompt_with_a_nul_stays_whole)
 TEST_MAIN(T(a_system_prompt_with_a_nul_stays_whole),
           T(a_body_that_is_wrong_is_refused_with_its_member),
           T(a_value_that_is_not_known_is_left_to_its_own_providers),
+
+          T(a_request_without_max_tokens_asks_anthropic_for_what_its_model_allows),
           T(counting_needs_no_max_tokens), T(a_body_too_large_for_its_arena_is_refused),
           T(tool_results_stand_apart_and_come_together_again),
           T(a_plan_without_wishes_changes_nothing),

@@ -57,7 +57,7 @@ TEST(a_stream_is_decoded_block_by_block)
                      SIGN("0", "SIG") STOP("0") BEGIN("1", TEXT_BLOCK) TEXT("1", "I look.")
                          STOP("1") BEGIN("2", CALL_BLOCK("toolu_1", "look"))
                              INPUT("2", "{\\\"a\\\"") INPUT("2", ":1}") STOP("2") END("tool_use"),
-                 "\nstart msg_1 claude\nusage 17 1 -1 5 2\nreasoning 0.0: Let me see\nsignature "
+                 "\nstart msg_1 claude\nusage 17 -1 -1 5 2\nreasoning 0.0: Let me see\nsignature "
                  "0.0: SIG\ntext 0.1: I look.\ncall 0.2 toolu_1 look\nkeep toolu_1 thinking: "
                  "{\"type\":\"thinking\",\"thinking\":\"Let me see\",\"signature\":\"SIG\"}"
                  "\narguments 0.2: {\"a\":1}\nusage 17 42 30 5 2\nstop tool tool_use\nend");
@@ -65,11 +65,12 @@ TEST(a_stream_is_decoded_block_by_block)
 
 TEST(thinking_without_a_signature_is_kept_for_its_call)
 {
-    check_events(START BEGIN("0", "{\"type\":\"thinking\",\"thinking\":\"\"}") THINK("0", "hm")
-                     STOP("0") BEGIN("1", CALL_BLOCK("a", "f")) STOP("1") END("tool_use"),
-                 "\nstart msg_1 claude\nusage 17 1 -1 5 2\nreasoning 0.0: hm\ncall 0.1 a f\nkeep a "
-                 "unsigned_thinking: {\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"\"}"
-                 "\narguments 0.1: {}\nusage 17 42 30 5 2\nstop tool tool_use\nend");
+    check_events(
+        START BEGIN("0", "{\"type\":\"thinking\",\"thinking\":\"\"}") THINK("0", "hm") STOP("0")
+            BEGIN("1", CALL_BLOCK("a", "f")) STOP("1") END("tool_use"),
+        "\nstart msg_1 claude\nusage 17 -1 -1 5 2\nreasoning 0.0: hm\ncall 0.1 a f\nkeep a "
+        "unsigned_thinking: {\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"\"}"
+        "\narguments 0.1: {}\nusage 17 42 30 5 2\nstop tool tool_use\nend");
 }
 
 TEST(blocks_that_overlap_are_told_apart)
@@ -78,7 +79,7 @@ TEST(blocks_that_overlap_are_told_apart)
     check_events(START BEGIN("0", "{\"type\":\"thinking\",\"thinking\":\"\"}") THINK("0", "hm")
                      BEGIN("1", TEXT_BLOCK) TEXT("1", "yes") STOP("0") TEXT("1", "!") STOP("1")
                          END("end_turn"),
-                 "\nstart msg_1 claude\nusage 17 1 -1 5 2\nreasoning 0.0: hm\ntext 0.1: yes!"
+                 "\nstart msg_1 claude\nusage 17 -1 -1 5 2\nreasoning 0.0: hm\ntext 0.1: yes!"
                  "\nusage 17 42 30 5 2\nstop end end_turn\nend");
 }
 
@@ -86,14 +87,14 @@ TEST(a_delta_that_does_not_fit_its_block_begins_another)
 {
     check_events(START BEGIN("0", TEXT_BLOCK) TEXT("0", "a") THINK("0", "b") TEXT("0", "c")
                      STOP("0") END("end_turn"),
-                 "\nstart msg_1 claude\nusage 17 1 -1 5 2\ntext 0.0: a\nreasoning 0.1: b\ntext "
+                 "\nstart msg_1 claude\nusage 17 -1 -1 5 2\ntext 0.0: a\nreasoning 0.1: b\ntext "
                  "0.2: c\nusage 17 42 30 5 2\nstop end end_turn\nend");
 }
 
 TEST(a_call_without_arguments_has_an_empty_object)
 {
     check_events(START BEGIN("0", CALL_BLOCK("t", "n")) INPUT("0", "") STOP("0") END("tool_use"),
-                 "\nstart msg_1 claude\nusage 17 1 -1 5 2\ncall 0.0 t n\narguments 0.0: {}\nusage "
+                 "\nstart msg_1 claude\nusage 17 -1 -1 5 2\ncall 0.0 t n\narguments 0.0: {}\nusage "
                  "17 42 30 5 2\nstop tool tool_use\nend");
 }
 
@@ -102,7 +103,7 @@ TEST(a_call_that_a_text_takes_the_place_of_has_an_empty_object)
 {
     check_events(
         START BEGIN("0", CALL_BLOCK("t", "f")) TEXT("0", "a") END("tool_use"),
-        "\nstart msg_1 claude\nusage 17 1 -1 5 2\ncall 0.0 t f\narguments 0.0: {}\ntext 0.1: "
+        "\nstart msg_1 claude\nusage 17 -1 -1 5 2\ncall 0.0 t f\narguments 0.0: {}\ntext 0.1: "
         "a\nusage 17 42 30 5 2\nstop tool tool_use\nend");
 }
 
@@ -114,7 +115,7 @@ TEST(thoughts_are_kept_for_the_calls_behind_them)
                 BEGIN("2", CALL_BLOCK("a", "f")) STOP("2") BEGIN("3", CALL_BLOCK("b", "f"))
                     STOP("3") BEGIN("4", THINK_BLOCK) THINK("4", "two") SIGN("4", "S2") STOP("4")
                         BEGIN("5", CALL_BLOCK("c", "f")) STOP("5") END("tool_use"),
-        "\nstart msg_1 claude\nusage 17 1 -1 5 2\nreasoning 0.0: one \"q\"\nsignature 0.0: S1"
+        "\nstart msg_1 claude\nusage 17 -1 -1 5 2\nreasoning 0.0: one \"q\"\nsignature 0.0: S1"
         "\nredacted 0.1: XX"
         "\ncall 0.2 a f\nkeep a thinking: {\"type\":\"thinking\",\"thinking\":\"one \\\"q\\\"\","
         "\"signature\":\"S1\"}\nkeep a redacted_thinking: {\"type\":\"redacted_thinking\",\"data\":"
@@ -134,7 +135,8 @@ TEST(a_block_of_the_server_comes_whole)
                     "{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web\",\"input\":{}}")
             INPUT("0", "{\\\"q\\\":") INPUT("0", "1}") STOP("0")
                 BEGIN("1", "{\"type\":\"web_result\",\"content\":[1]}") STOP("1") END("pause_turn"),
-        "\nstart msg_1 claude\nusage 17 1 -1 5 2\nopaque 0.0: {\"type\":\"server_tool_use\",\"id\":"
+        "\nstart msg_1 claude\nusage 17 -1 -1 5 2\nopaque 0.0: "
+        "{\"type\":\"server_tool_use\",\"id\":"
         "\"s\",\"name\":\"web\",\"input\":{\"q\":1}}\nopaque 0.1: {\"type\":\"web_result\","
         "\"content\":[1]}\nusage 17 42 30 5 2\nstop pause pause_turn\nend");
 }
@@ -144,14 +146,14 @@ TEST(an_error_in_a_stream_has_its_status)
     check_events(START EVENT("error",
                              "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\","
                              "\"message\":\"Overloaded\"}}"),
-                 "\nstart msg_1 claude\nusage 17 1 -1 5 2\nerror 529 Overloaded");
+                 "\nstart msg_1 claude\nusage 17 -1 -1 5 2\nerror 529 Overloaded");
 }
 
 TEST(a_stream_that_is_cut_is_an_error)
 {
     check_events(
         START BEGIN("0", TEXT_BLOCK) TEXT("0", "half"),
-        "\nstart msg_1 claude\nusage 17 1 -1 5 2\ntext 0.0: half\nerror 502 the provider's "
+        "\nstart msg_1 claude\nusage 17 -1 -1 5 2\ntext 0.0: half\nerror 502 the provider's "
         "reply ended before it was complete");
 }
 

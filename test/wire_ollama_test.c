@@ -121,7 +121,7 @@ TEST(whole_and_generate_bodies_are_read)
         {"{\"error\":\"model 'x' not found\"}", "error 500 api_error: model 'x' not found\n"},
         {"[]", "error 502 upstream_error: the reply is not a JSON object\n"},
         {"{\"model\":\"m\",\"message\":{\"tool_calls\":[{}]},\"done\":true}",
-         "start \"m\"\ncall 0 \"call_0\"\narguments 0 \"{}\"\nstop tool\nend\n"},
+         "start \"m\"\nstop end\nend\n"},
     };
     static struct run r;
 

@@ -1,6 +1,8 @@
 // api.ts - the history API: its shapes, and how it is asked. SPDX-License-Identifier: Apache-2.0
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { Cell } from "./cell";
+import { forgetDrafts } from "./draft";
+import { NO_ANSWER, useReturn } from "./reach";
 
 export interface Session {
   session_id: string;
@@ -224,6 +226,9 @@ export class ApiError extends Error {
 // Whether a login is needed; the number of logins since the page was opened.
 export const needLogin = new Cell(false);
 export const visits = new Cell(0);
+// Whether this browser was let in before a login was needed.
+export const expired = new Cell(false);
+let inside = false;
 // The key, in memory only, for model calls; the history API uses the cookie.
 let key = "";
 
@@ -256,13 +261,18 @@ async function reach(url: string, init: RequestInit): Promise<Response> {
     reply = await fetch(url, { credentials: "same-origin", mode: "same-origin", redirect: "error", ...init });
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
-    throw new ApiError(0, "unreachable", "The gateway does not answer.");
+    throw new ApiError(0, "unreachable", NO_ANSWER);
   }
   if (!reply.ok) {
     const e = await failure(reply);
-    if (e.status === 401) needLogin.value = true;
+    if (e.status === 401) {
+      expired.value ||= inside;
+      inside = false;
+      needLogin.value = true;
+    }
     throw e;
   }
+  inside = true;
   return reply;
 }
 
@@ -281,9 +291,11 @@ export async function events(url: string, body: unknown, on: OnEvent): Promise<v
   await readEvents(await reach(url, { method: "POST", headers: { "content-type": "application/json", accept: "text/event-stream" }, body: JSON.stringify(body) }), on);
 }
 
-// Reads the events after the one with the id `last` ("": all) until the stream ends.
-export async function follow(url: string, last: string, signal: AbortSignal, on: OnEvent): Promise<void> {
-  await readEvents(await reach(url, { headers: { accept: "text/event-stream", ...(last && { "last-event-id": last }) }, signal }), on);
+// Reads the events after the one with the id `last` ("": all) until the stream ends; `opened` is called before.
+export async function follow(url: string, last: string, signal: AbortSignal, on: OnEvent, opened: () => void): Promise<void> {
+  const reply = await reach(url, { headers: { accept: "text/event-stream", ...(last && { "last-event-id": last }) }, signal });
+  opened();
+  await readEvents(reply, on);
 }
 
 async function readEvents(reply: Response, on: OnEvent): Promise<void> {
@@ -302,12 +314,12 @@ async function readEvents(reply: Response, on: OnEvent): Promise<void> {
 }
 
 async function loginWith(body: { key: string } | { code: string }): Promise<void> {
-  const reply = await fetch("/api/v1/login", {
-    method: "POST",
-    credentials: "same-origin",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  let reply: Response;
+  try {
+    reply = await fetch("/api/v1/login", { method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  } catch {
+    throw new ApiError(0, "unreachable", `${NO_ANSWER} Check that it runs, then log in again.`);
+  }
   if (!reply.ok) throw await failure(reply);
 }
 
@@ -322,13 +334,15 @@ export async function loginByLink(): Promise<void> {
 export async function login(given: string): Promise<void> {
   await loginWith({ key: given });
   key = given;
-  needLogin.value = false;
+  needLogin.value = expired.value = false;
   visits.value++;
 }
 
 export async function logout(): Promise<void> {
   key = "";
   await send("POST", "/api/v1/logout").catch(() => undefined);
+  forgetDrafts();
+  inside = expired.value = false;
   needLogin.value = true;
 }
 
@@ -368,5 +382,6 @@ export function useApi<T>(url: string | null): Fetched<T> {
     if (running.current) again.current = true;
     else setTurn((n) => n + 1);
   }, []);
+  useReturn(reload, state.error !== null);
   return { data: state.data, error: state.error, loading: state.loading, reload };
 }

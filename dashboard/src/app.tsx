@@ -1,17 +1,18 @@
 // app.tsx - the frame: navigation, login, help, and the page of the address. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Announcer } from "./announce";
-import { login, logout, needLogin, useApi, visits } from "./api";
+import { expired, login, logout, needLogin, useApi, visits } from "./api";
 import { useCell } from "./cell";
 import { followHealth } from "./health";
 import { helpOpen, KEYS } from "./keyboard";
 import { live } from "./live";
 import { decoded, ONES, PAGES, useOpened } from "./pages";
 import { Boundary, Empty, Text, Title } from "./parts/basics";
-import { HealthBanner } from "./parts/health";
+import { DownBanner, HealthBanner } from "./parts/health";
 import { LinkDialog } from "./parts/link";
 import { usePlace } from "./route";
 import { nextTheme, theme } from "./theme";
+import { ownZoneWords } from "./zone";
 
 // Address, name, and the lines of its picture.
 const NAV: [string, string, string][] = [
@@ -99,6 +100,7 @@ function Help() {
 function Login() {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
+  const ended = useCell(expired);
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => box.current?.focus(), []);
   const submit = async (e: { preventDefault(): void }) => {
@@ -119,6 +121,7 @@ function Login() {
   return (
     <form id="key-form" class="card login" onSubmit={submit}>
       <h1>A key is needed</h1>
+      {ended ? <p>Your login has ended: after twelve hours, or because the gateway was started again. What you typed is kept.</p> : null}
       <p class="quiet">This gateway asks who you are. The key is sent once; then a cookie, which no script can read, keeps you logged in for twelve hours.</p>
       <label for="key">Key</label>
       <div class="row">
@@ -152,6 +155,12 @@ function Page({ path }: { path: string }) {
   return <Shown key={id} id={id ? decoded(id) : ""} />;
 }
 
+// The address stays: its part after # names an entry of the page.
+function skip(e: MouseEvent) {
+  e.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
 export function App() {
   const { path } = usePlace();
   const locked = useCell(needLogin);
@@ -159,13 +168,15 @@ export function App() {
   useEffect(followHealth, []); // on every page, so that each has the connection too
   return (
     <>
-      <a class="skip" href="#main">Skip to the page</a>
+      <a class="skip" href="#main" onClick={skip}>Skip to the page</a>
       <Side path={path} />
       <main id="main" tabIndex={-1}>
+        <DownBanner />
         {locked ? null : <HealthBanner path={path} />}
         <Boundary key={`${path} ${visit}`} words="This page could not be shown. Reload it, or choose another.">
           {locked ? <Login /> : <Page path={path} />}
         </Boundary>
+        {path === "/" ? null : <p class="zone">Times are in {ownZoneWords()}.</p>}
       </main>
       <Help />
       <LinkDialog />

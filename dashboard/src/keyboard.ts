@@ -17,6 +17,7 @@ export const KEYS: [string, string][] = [
   ["g l", "Live"],
   ["g s", "Sessions"],
   ["g a", "Agents"],
+  ["g i", "Incidents"],
   ["g d", "Decisions"],
   ["g r", "Reasoning"],
   ["g p", "Providers and levels"],
@@ -25,7 +26,7 @@ export const KEYS: [string, string][] = [
   ["?", "this help"],
 ];
 
-const PLACES: Record<string, string> = { o: "/", l: "/live", s: "/sessions", a: "/agents", d: "/decisions", r: "/reasoning", p: "/providers", k: "/keys", y: "/system" };
+const PLACES: Record<string, string> = { o: "/", l: "/live", s: "/sessions", a: "/agents", i: "/incidents", d: "/decisions", r: "/reasoning", p: "/providers", k: "/keys", y: "/system" };
 
 function typing(e: KeyboardEvent): boolean {
   const t = e.target as HTMLElement | null;

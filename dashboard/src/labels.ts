@@ -12,6 +12,12 @@ const LABELS: Record<string, string> = {
   updated_at_us: "last change", upstream_dialect: "API of the provider", upstream_model: "model at the provider",
 };
 
+// The error of a call in words. A provider's error without a code of its own has the code "upstream".
+export function errorWords(code: string | null | undefined, status: number | string | null | undefined): string {
+  const said = !code || /^\d+$/.test(code) ? "" : code.replace(/^upstream(_error)?$/, "provider error").replace(/_/g, " ");
+  return said || `status ${code || status}`;
+}
+
 // Of a field inside another, "usage.input_tokens", both.
 export function label(name: string): string {
   return name.split(".").map((part) => LABELS[part] ?? part.replace(/_(us|ms)$/, "").replace(/_/g, " ")).join(": ");

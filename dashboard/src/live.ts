@@ -1,6 +1,7 @@
 // live.ts - one WebSocket for all that is live: channels, reconnects, gaps. SPDX-License-Identifier: Apache-2.0
-import { needLogin } from "./api";
+import { ask, needLogin, type ApiError } from "./api";
 import { Cell } from "./cell";
+import { downSince, returns } from "./reach";
 
 export interface Message {
   type: string; // of the data: llm_started, reasoning_delta, ..., gap; "again" after a reconnect
@@ -11,7 +12,7 @@ export interface Message {
 
 type Listener = (m: Message) => void;
 const WAIT_FIRST_MS = 500;
-const WAIT_MAX_MS = 15_000;
+const WAIT_MAX_MS = 8_000;
 const PING_MS = 25_000;
 
 export type Link = "connecting" | "open" | "lost";
@@ -23,6 +24,8 @@ class Live {
   private wait = WAIT_FIRST_MS;
   private timer = 0;
   private was = false; // open before
+  private lostAt = 0; // ms; 0: open
+  private heard = true; // since the last ping
   private readonly who = `web-${Math.random().toString(36).slice(2, 10)}`;
 
   subscribe(channel: string, f: Listener): () => void {
@@ -62,24 +65,47 @@ class Live {
     this.socket = socket;
     socket.onopen = () => {
       for (const channel of this.channels.keys()) this.say("subscribe", channel);
-      ping = window.setInterval(() => this.say("ping"), PING_MS);
+      this.heard = true;
+      ping = window.setInterval(() => {
+        if (!this.heard) return over(); // a gateway that vanished closes nothing
+        this.heard = false;
+        this.say("ping");
+      }, PING_MS);
       this.wait = WAIT_FIRST_MS;
       this.link.value = "open";
-      if (this.was) this.tellAll({ type: "again", channel: "", at_us: 0, data: {} });
+      this.lostAt = downSince.value = 0;
+      if (this.was) {
+        this.tellAll({ type: "again", channel: "", at_us: 0, data: {} });
+        returns.value++;
+      }
       this.was = true;
     };
-    socket.onmessage = (e) => this.take(String(e.data));
-    socket.onclose = () => {
+    socket.onmessage = (e) => {
+      this.heard = true;
+      this.take(String(e.data));
+    };
+    const over = (socket.onclose = () => {
       clearInterval(ping);
       if (this.socket !== socket) return;
       this.socket = null;
+      if (this.lostAt) void this.lookForGateway(this.lostAt);
+      else this.lostAt = Date.now();
       this.link.value = "lost";
       this.timer = window.setTimeout(() => {
         this.timer = 0;
         if (this.channels.size) this.connect();
       }, this.wait * (0.75 + Math.random() / 2));
       this.wait = Math.min(WAIT_MAX_MS, this.wait * 2);
-    };
+    });
+  }
+
+  // A connection that was refused says nothing about the reason: a request does.
+  private async lookForGateway(since: number): Promise<void> {
+    const status = await ask("/api/v1/history/health").then(() => 200, (e: ApiError) => e.status);
+    if (this.lostAt !== since) return;
+    if (!status) return void (downSince.value = since);
+    if (downSince.value) returns.value++;
+    downSince.value = 0;
   }
 
   private tellAll(m: Message): void {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { useReturn } from "./reach";
 
 export type Shown = (of: { id: string }) => JSX.Element;
 export type Open = () => Promise<Shown>;
@@ -47,6 +48,7 @@ const opened = new Map<Open, Shown>();
 export function useOpened(open: Open | undefined): Shown | null | "failed" {
   const [failed, fail] = useState<Open | null>(null);
   const [, again] = useState({});
+  const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (!open || opened.has(open)) return;
     let here = true;
@@ -55,6 +57,10 @@ export function useOpened(open: Open | undefined): Shown | null | "failed" {
       () => here && fail(() => open),
     );
     return () => void (here = false);
-  }, [open]);
+  }, [open, turn]);
+  useReturn(() => {
+    fail(null);
+    setTurn((n) => n + 1);
+  }, failed !== null);
   return (open && opened.get(open)) ?? (failed && failed === open ? "failed" : null);
 }

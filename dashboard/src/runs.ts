@@ -34,6 +34,7 @@ export interface Decided {
   who?: string;
   note?: string;
   arguments?: unknown;
+  at_us?: number;
 }
 
 export interface ModelStep {
@@ -274,8 +275,7 @@ export function useRun(id: string): Followed {
     });
     const read = async () => {
       try {
-        await follow(`/api/v1/runs/${encodeURIComponent(id)}/events`, log.last, mine.signal, (name, data, at) => log.take(name, data, at));
-        setError(null);
+        await follow(`/api/v1/runs/${encodeURIComponent(id)}/events`, log.last, mine.signal, (name, data, at) => log.take(name, data, at), () => setError(null));
       } catch (e) {
         if (mine.signal.aborted) return;
         setError(e instanceof ApiError ? e : new ApiError(0, "broken", "The events of the run could not be read."));

@@ -34,10 +34,16 @@ export function isBad(e: Event): boolean {
   return isTool(e) ? d.success === false : Boolean(d.error_code || d.error_message) || (typeof d.status === "number" && d.status >= 400);
 }
 
+// Whether the reply ended too early. A refused call has no reply that could.
+export function isBrokenOff(e: Event): boolean {
+  const d = e.details ?? {};
+  return d.complete === false && Boolean(!isBad(e) || d.response || d.has_reasoning || d.output_tokens || toolCalls(d.tool_calls).length);
+}
+
 // Whether the reasoning was cut or not closed, or the reply is incomplete.
 export function isCut(e: Event): boolean {
-  const { reasoning_cut: cut, reasoning_state: state, complete } = e.details ?? {};
-  return (typeof cut === "string" ? cut !== "" && cut !== "none" : Boolean(cut)) || state === "cut" || state === "unclosed" || complete === false;
+  const { reasoning_cut: cut, reasoning_state: state } = e.details ?? {};
+  return (typeof cut === "string" ? cut !== "" && cut !== "none" : Boolean(cut)) || state === "cut" || state === "unclosed" || isBrokenOff(e);
 }
 
 export function nameOf(e: Event): string {

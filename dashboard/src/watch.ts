@@ -4,6 +4,7 @@ import type { Event, Fetched, SessionDetail } from "./api";
 import { Board, type Call } from "./calls";
 import { useCell } from "./cell";
 import { live } from "./live";
+import { useReturn } from "./reach";
 
 const AGAIN_FIRST_MS = 500;
 const AGAIN_MAX_MS = 30_000;
@@ -59,6 +60,17 @@ export function useAgreement(detail: Fetched<SessionDetail>, s: SessionDetail | 
     wait.current = Math.min(AGAIN_MAX_MS, wait.current * 2);
     return () => clearTimeout(timer);
   }, [behind, detail.loading]);
+}
+
+const STATE_MS = 30_000;
+
+// For what changes without an event: calls `reload` now and then, and when the gateway answers again.
+export function useNowAndThen(reload: () => void): void {
+  useReturn(reload);
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || reload(), STATE_MS);
+    return () => clearInterval(timer);
+  }, []);
 }
 
 // Calls `reload` after live events and, while `busy`, every two seconds.

@@ -1,6 +1,13 @@
 // zone.ts - the time zone that times are shown in, and ranges of time within it. SPDX-License-Identifier: Apache-2.0
+import { answeredAt } from "./reach";
 
 export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
+// The zone with its distance from UTC now, such as "Europe/Berlin (GMT+1)".
+export function ownZoneWords(): string {
+  const offset = formatter(OWN_ZONE, { timeZoneName: "shortOffset" }).formatToParts(Date.now()).find((p) => p.type === "timeZoneName")?.value ?? "";
+  return OWN_ZONE === "UTC" ? OWN_ZONE : `${OWN_ZONE} (${offset})`;
+}
 
 const HOUR = 3600_000;
 const DAY = 24 * HOUR;
@@ -26,7 +33,7 @@ export function rangeOf(q: URLSearchParams): Range {
   const from = Date.parse(q.get("from") ?? ""), to = Date.parse(q.get("to") ?? "");
   if (Number.isFinite(from) && Number.isFinite(to) && to > from) return { from, to, custom: true };
   const span = (SPANS.find(([name]) => name === q.get("range")) ?? SPANS[2])?.[2] ?? DAY;
-  const now = Math.ceil(Date.now() / 60_000) * 60_000;
+  const now = Math.ceil(answeredAt() / 60_000) * 60_000;
   return { from: now - span, to: now, custom: false };
 }
 

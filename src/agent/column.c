@@ -67,26 +67,3 @@ bool column_on_row(void *list, const struct db_value *c, size_t n)
     json_out_end(l->o);
     return true;
 }
-
-bool column_on_number(void *out, const struct db_value *c, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)out = c[0].i;
-    return false;
-}
-
-bool column_on_found(void *found, const struct db_value *c, size_t n)
-{
-    (void)c, (void)n;
-    *(bool *)found = true;
-    return false;
-}
-
-bool column_on_text(void *found, const struct db_value *c, size_t n)
-{
-    const struct column_text_found *f = found;
-
-    assert(n == 1);
-    *f->out = column_text(f->arena, &c[0]);
-    return false;
-}

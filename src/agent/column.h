@@ -50,13 +50,3 @@ struct column_list {
     const char *names;
 };
 bool column_on_row(void *list, const struct db_value *c, size_t n);
-/* For db_query of one number: to an int64_t. */
-bool column_on_number(void *out, const struct db_value *c, size_t n);
-/* For db_query: sets a bool if there is a row. */
-bool column_on_found(void *found, const struct db_value *c, size_t n);
-/* For db_query of one text: a copy in the arena, "" for NULL. */
-struct column_text_found {
-    struct arena *arena;
-    str *out;
-};
-bool column_on_text(void *found, const struct db_value *c, size_t n);

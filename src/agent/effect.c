@@ -203,14 +203,12 @@ static void agent_decision_write_note(struct buf *out, const struct agent_decisi
 /* The id tells two equal decisions of one millisecond apart. */
 static void agent_decision_write(struct buf *out, const struct agent_decision *d, str why)
 {
-    static const char *const words[] = {"approve", "deny", "change"};
     uint64_t id;
 
-    assert((size_t)d->word < COUNT_OF(words));
     rand_os(&id, sizeof id);
     buf_printf(out,
                "{\"word\":\"%s\",\"id\":\"%016llx\",\"who\":",
-               words[d->word],
+               NAME_OF(d->word, "approve", "deny", "change"),
                (unsigned long long)id);
     (void)json_quote(out, d->who);
     buf_add(out, STR(",\"why\":"));
@@ -239,6 +237,26 @@ bool run_wake(struct agent_log *log, str run, struct arena *a, int64_t now_us, s
                    ERR_CONFLICT,
                    "the run has ended (" STR_FMT ") and takes nothing more: start a new run",
                    STR_ARG(row.status));
+}
+
+bool agent_keep_cancel(struct agent_log *log, str run, int64_t now_us, struct err *e)
+{
+    struct agent_row row;
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, (size_t)1 << 30);
+    ok = agent_log_run_get(log, run, &a, &row, e);
+    if (ok) {
+        row.from = STR("running");
+        row.status = STR("running");
+        row.reason = STR(AGENT_CANCEL_ASKED);
+        row.updated_us = now_us;
+        row.care = AGENT_ON_DISK;
+        ok = agent_log_run_put(log, &row, e);
+    }
+    arena_release(&a);
+    return ok;
 }
 
 bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agent_decision *d,

@@ -341,6 +341,22 @@ static const struct agent_effect *events_unknown(const struct agent_effect *all,
     return NULL;
 }
 
+/* A call that an earlier process started, and that the run did not make again: a later turn shows
+ * that the run has gone on without its result. */
+static struct agent_effect events_outcome(const struct agent_effect *all, size_t n, size_t i)
+{
+    struct agent_effect out = all[i];
+
+    for (size_t k = i + 1; k < n && all[k].seq < AGENT_UNKNOWN_SEQ; k++)
+        if (out.state != AGENT_DONE && str_eq(all[k].kind, STR("model"))) {
+            out.state = AGENT_DONE;
+            out.failed = true;
+            out.result = STR(AGENT_END_UNKNOWN);
+            out.ended_us = all[k].started_us;
+        }
+    return out;
+}
+
 /* The calls of one turn, from `from` on; returns the first effect after them. */
 static size_t events_turn(struct events *v, const struct agent_effect *all, size_t n, size_t from)
 {
@@ -350,12 +366,13 @@ static size_t events_turn(struct events *v, const struct agent_effect *all, size
         events_call(v, &all[end++]);
     for (size_t i = from; i < end; i++) {
         const struct agent_effect *asked = events_unknown(all, n, all[i].seq);
+        struct agent_effect outcome = events_outcome(all, n, i);
 
         if (asked) {
             events_asked(v, asked);
             events_decided(v, asked);
         }
-        events_result(v, &all[i]);
+        events_result(v, &outcome);
     }
     assert(end > from);
     return end;

@@ -222,11 +222,8 @@ bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *ta
         " AND coalesce(key_name, '') <> $2 LIMIT 1";
 
     *taken = false;
-    return log_ask(l,
-                   sql,
-                   DB_ARGS(db_text(session), db_text(key)),
-                   (struct db_rows){column_on_found, taken},
-                   e);
+    return log_ask(
+        l, sql, DB_ARGS(db_text(session), db_text(key)), DB_ROW(db_into_found(taken)), e);
 }
 
 /* A condition that may be switched off cannot use an index, so the condition that decides about the

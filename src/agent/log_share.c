@@ -35,7 +35,7 @@ bool log_check_owner(struct agent_log *l, struct db *db, str run, struct err *e)
                   " (SELECT 1 FROM agent_runs r WHERE r.run_id = split_part($1, '/', 1)"
                   " AND r.daemon_id = $2 AND r.status IN ('running', 'waiting'))",
                   DB_ARGS(db_text(run), db_text(str_c(l->daemon))),
-                  (struct db_rows){column_on_found, &others},
+                  DB_ROW(db_into_found(&others)),
                   e))
         return false;
     return !others ||
@@ -50,12 +50,6 @@ bool log_check_owner(struct agent_log *l, struct db *db, str run, struct err *e)
 /* All rows of a run get the same owner: while one daemon adopts them, the others wait. */
 #define SHARE_ALONE "SELECT pg_advisory_xact_lock(8029459031472632425)"
 
-static bool log_share_ignore_row(void *ctx, const struct db_value *c, size_t n)
-{
-    (void)ctx, (void)c, (void)n;
-    return true;
-}
-
 struct log_share_adoption {
     struct agent_log *log;
     bool released;
@@ -65,7 +59,7 @@ static bool log_share_adopt(void *ctx, struct db *db, struct err *e)
 {
     struct log_share_adoption *s = ctx;
 
-    return db_query(db, SHARE_ALONE, NULL, 0, (struct db_rows){log_share_ignore_row, NULL}, e) &&
+    return db_query(db, SHARE_ALONE, DB_NO_ARGS, DB_ROW(db_into_found(&(bool){false})), e) &&
            db_run(db,
                   "UPDATE agent_runs SET daemon_id = $1 WHERE coalesce(daemon_id, '') = ''"
                   " AND status IN ('running', 'waiting') AND ($2 = 0 OR due <> '') AND NOT EXISTS"
@@ -86,7 +80,7 @@ static bool log_share_release(void *ctx, struct db *db, struct err *e)
 {
     struct agent_log *l = ctx;
 
-    return db_query(db, SHARE_ALONE, NULL, 0, (struct db_rows){log_share_ignore_row, NULL}, e) &&
+    return db_query(db, SHARE_ALONE, DB_NO_ARGS, DB_ROW(db_into_found(&(bool){false})), e) &&
            db_run(db,
                   "UPDATE agent_runs SET daemon_id = '', due ="
                   " CASE WHEN due = '' THEN 'resume' ELSE due END"
@@ -155,7 +149,7 @@ bool agent_log_thread_busy(struct agent_log *l, str key, str thread, bool *busy,
                    " AND daemon_id <> $1 AND coalesce(key_name, '') = $2"
                    " AND position($3 IN input) > 0 LIMIT 1",
                    DB_ARGS(db_text(str_c(l->daemon)), db_text(key), db_text(thread)),
-                   (struct db_rows){column_on_found, busy},
+                   DB_ROW(db_into_found(busy)),
                    e);
 }
 

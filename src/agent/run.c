@@ -20,10 +20,7 @@ static const char conclude_now[] =
 
 const char *agent_end_name(enum agent_end end)
 {
-    static const char *const names[] = {"done", "stopped", "failed", "cancelled", "waiting"};
-
-    assert((size_t)end < COUNT_OF(names));
-    return names[end];
+    return NAME_OF(end, "done", "stopped", "failed", "cancelled", "waiting");
 }
 
 /* ---- asking ---- */
@@ -466,9 +463,10 @@ static void agent_run_loop(struct run *r)
     while (r->out->iterations < max)
         if (!agent_run_turn(r, &nudges))
             return;
-    (void)run_stop(r,
-                   "max_iterations_reached",
-                   arena_printf(r->arena, "there was no answer after %u turns", max));
+    (void)run_stop(
+        r,
+        "max_iterations_reached",
+        arena_printf(r->arena, "there was no answer after %u turn%s", max, max == 1 ? "" : "s"));
 }
 
 static void agent_run_result_write(const struct run *r, struct buf *out)

@@ -200,6 +200,11 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
 bool agent_check_change(struct agent_log *log, str run, int64_t seq, str arguments,
                         struct err *e) MUST_USE;
 
+/* Records that a running run is to end as cancelled: the reason of its row until it has ended. If
+ * the process ends first, the next one ends the run instead of resuming it. */
+#define AGENT_CANCEL_ASKED "cancelled"
+bool agent_keep_cancel(struct agent_log *log, str run, int64_t now_us, struct err *e) MUST_USE;
+
 /* Records the result of a call that the run's caller makes (TOOL_CLIENT), by the call's id, which
  * is the effect's key; then the run has to be called again. `result`: JSON or text, masked by
  * `mask` if that is not NULL. Idempotent: the first result stays, and *already is true.

@@ -14,6 +14,10 @@
 #define RUN_STEPS_MAX 4096
 #define RUN_LOOP_MAX 4 /* turns in one round of a loop */
 #define RUN_LOOP_TURNS (RUN_LOOP_MAX * (AGENT_REPEATS + 1))
+/* What a model and a reader get instead of the result of a call that was interrupted. */
+#define AGENT_END_UNKNOWN                                                                          \
+    "its end is unknown: the process ended while it ran; it may have been done, and was not run "  \
+    "again"
 #define REPLAY_SEQ (-1) /* of the note with the run's inputs */
 #define CALLER_SEQ (-2) /* of the note that the caller of agent_run keeps */
 

@@ -39,20 +39,9 @@ void threads_close(struct threads *t)
 
 int64_t thread_special(str channel, int64_t idx)
 {
-    static const struct {
-        str channel;
-        int64_t idx;
-    } table[] = {
-        {STR_INIT("__error__"), -1},
-        {STR_INIT("__scheduled__"), -2},
-        {STR_INIT("__interrupt__"), -3},
-        {STR_INIT("__resume__"), -4},
-    };
+    size_t place = str_place(channel, "__error__ __scheduled__ __interrupt__ __resume__");
 
-    for (size_t i = 0; i < COUNT_OF(table); i++)
-        if (str_eq(channel, table[i].channel))
-            return table[i].idx;
-    return idx;
+    return place == STR_NONE ? idx : -1 - (int64_t)place;
 }
 
 /* ---- owners ---- */
@@ -171,7 +160,7 @@ static bool agent_thread_claim_now(struct threads *t, const struct thread_asker 
 
     pthread_mutex_lock(&t->lock);
     ok = db_begin(t->writer, false, e) &&
-         thread_end(t->writer, agent_thread_claim(t->writer, who, thread, e), e);
+         db_end(t->writer, agent_thread_claim(t->writer, who, thread, e), e);
     pthread_mutex_unlock(&t->lock);
     return ok;
 }
@@ -212,26 +201,10 @@ struct putting {
     struct json_out out;
 };
 
-struct texts {
-    struct arena *arena;
-    str a, b;
-    bool found;
-};
-
-static bool thread_on_texts(void *ctx, const struct db_value *c, size_t n)
-{
-    struct texts *t = ctx;
-
-    t->found = true;
-    t->a = arena_dup(t->arena, c[0].s);
-    if (n > 1)
-        t->b = arena_dup(t->arena, c[1].s);
-    return false;
-}
-
 static bool agent_thread_read_parent(struct putting *p, struct err *e)
 {
-    struct texts t = {.arena = &p->arena};
+    str checkpoint = STR(""), refs = STR("");
+    bool found = false;
 
     if (!p->put->parent.n)
         return true;
@@ -239,10 +212,13 @@ static bool agent_thread_read_parent(struct putting *p, struct err *e)
                   "SELECT checkpoint, refs FROM thread_checkpoints WHERE thread_id = $1 AND ns = $2"
                   " AND checkpoint_id = $3",
                   DB_ARGS(db_text(p->put->thread), db_text(p->put->ns), db_text(p->put->parent)),
-                  (struct db_rows){thread_on_texts, &t},
+                  DB_ROW(db_into_found(&found),
+                         db_into_text(&p->arena, &checkpoint),
+                         db_into_text(&p->arena, &refs)),
                   e))
         return false;
-    return !t.found || (json_parse(&p->parent, t.a, e) && json_parse(&p->parent_refs, t.b, e));
+    return !found ||
+           (json_parse(&p->parent, checkpoint, e) && json_parse(&p->parent_refs, refs, e));
 }
 
 static const struct json_node *agent_thread_versions(const struct json *checkpoint)
@@ -268,22 +244,16 @@ static bool agent_thread_find_inherited(struct putting *p, str channel, str *ver
 static bool thread_of_version(struct putting *p, str channel, str version, str *writer,
                               struct err *e)
 {
-    struct texts t = {.arena = &p->arena, .a = STR("")};
-
-    if (!db_query(
-            p->db,
-            "SELECT writer FROM thread_values WHERE thread_id = $1 AND ns = $2"
-            " AND channel = $3 AND version = $4 ORDER BY created_us DESC, writer DESC LIMIT 1",
-            DB_ARGS(
-                db_text(p->put->thread), db_text(p->put->ns), db_text(channel), db_text(version)),
-            (struct db_rows){thread_on_texts, &t},
-            e))
-        return false;
-    *writer = t.a;
-    return true;
+    return db_query(
+        p->db,
+        "SELECT writer FROM thread_values WHERE thread_id = $1 AND ns = $2"
+        " AND channel = $3 AND version = $4 ORDER BY created_us DESC, writer DESC LIMIT 1",
+        DB_ARGS(db_text(p->put->thread), db_text(p->put->ns), db_text(channel), db_text(version)),
+        DB_ROW(db_into_text(&p->arena, writer)),
+        e);
 }
 
-static const struct thread_value *thread_tuple_value(const struct thread_tuple *put, str channel)
+const struct thread_value *thread_tuple_value(const struct thread_tuple *put, str channel)
 {
     for (size_t i = 0; i < put->value_count; i++)
         if (str_eq(put->values[i].channel, channel))
@@ -390,7 +360,7 @@ static bool agent_thread_checkpoint_fits(const struct thread_tuple *put, struct 
 /* The claim locked the thread, so the answer holds until the commit. */
 static bool agent_thread_is_newest(struct putting *p, struct err *e)
 {
-    struct texts t = {.arena = &p->arena, .a = STR("")};
+    str newest = STR("");
 
     if (!p->put->newest)
         return true;
@@ -398,10 +368,10 @@ static bool agent_thread_is_newest(struct putting *p, struct err *e)
                   "SELECT checkpoint_id FROM thread_checkpoints WHERE thread_id = $1 AND ns = $2"
                   " ORDER BY checkpoint_id DESC LIMIT 1",
                   DB_ARGS(db_text(p->put->thread), db_text(p->put->ns)),
-                  (struct db_rows){thread_on_texts, &t},
+                  DB_ROW(db_into_text(&p->arena, &newest)),
                   e))
         return false;
-    return str_eq(t.a, p->put->parent) ||
+    return str_eq(newest, p->put->parent) ||
            err_set(e,
                    ERR_CONFLICT,
                    "the thread \"" STR_FMT
@@ -451,14 +421,6 @@ static bool agent_thread_put_writes(struct db *db, const struct thread_asker *wh
 
 /* ---- transactions ---- */
 
-bool thread_end(struct db *db, bool ok, struct err *e)
-{
-    if (ok && db_commit(db, e))
-        return true;
-    db_rollback(db);
-    return false;
-}
-
 static bool thread_put_checkpoint(struct db *db, const struct thread_asker *who,
                                   const struct thread_tuple *put, struct err *e)
 {
@@ -485,7 +447,7 @@ bool thread_put_locked(struct threads *t, const struct thread_asker *who,
                        const struct thread_tuple *put, struct err *e)
 {
     return db_begin(t->writer, true, e) &&
-           thread_end(t->writer, thread_put_checkpoint(t->writer, who, put, e), e);
+           db_end(t->writer, thread_put_checkpoint(t->writer, who, put, e), e);
 }
 
 bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
@@ -533,7 +495,7 @@ bool threads_delete(struct threads *t, const struct thread_asker *who, str threa
     pthread_mutex_lock(&t->lock);
     ok = db_begin(t->writer, true, e);
     if (ok)
-        ok = thread_end(t->writer, thread_delete_all(t->writer, who, thread, e), e);
+        ok = db_end(t->writer, thread_delete_all(t->writer, who, thread, e), e);
     pthread_mutex_unlock(&t->lock);
     return ok;
 }

@@ -19,7 +19,7 @@ static bool agent_put_list(struct db *db, const struct thread_job *list, struct 
         return false;
     for (const struct thread_job *j = list; ok && j; j = j->next)
         ok = j->put(db, j->who, j->tuple, e);
-    return thread_end(db, ok, e);
+    return db_end(db, ok, e);
 }
 
 static void agent_thread_group_put_batch(struct threads *t, struct thread_job *list)

@@ -4,10 +4,18 @@
  */
 #include "agent/thread_json.h"
 
+#include "base/base64.h"
 #include "base/json_get.h"
-#include "mcp/base64.h"
+#include "gateway/config_build.h"
 
 #define TYPE_MAX 64
+
+/* Other kinds than objects are refused where they are read. */
+static bool thread_json_check_members(const struct json *doc, const struct json_node *v,
+                                      const char *names, struct err *e)
+{
+    return !v || v->kind != JSON_OBJECT || config_check_members(doc, v, names, e);
+}
 
 static bool agent_thread_json_read_value(const struct json *doc, const struct json_node *v,
                                          struct arena *a, str *type, str *bytes, struct err *e)
@@ -17,6 +25,8 @@ static bool agent_thread_json_read_value(const struct json *doc, const struct js
     struct buf b;
     bool ok;
 
+    if (!thread_json_check_members(doc, v, "type json base64", e))
+        return false;
     if (!json_text(doc, json_find(doc, v, STR("type")), a, type) || !type->n ||
         type->n > TYPE_MAX || memchr(type->p, 0, type->n))
         return err_set(e,
@@ -30,7 +40,7 @@ static bool agent_thread_json_read_value(const struct json *doc, const struct js
     if (!json_text(doc, json_find(doc, v, STR("base64")), a, &text))
         return err_set(e, ERR_INPUT, "json: must be in a value, or else base64");
     buf_init(&b, text.n + 4);
-    ok = mcp_base64_decode(text, &b);
+    ok = base64_decode(text, &b);
     *bytes = ok ? arena_dup(a, buf_str(&b)) : STR("");
     buf_release(&b);
     return ok || err_set(e, ERR_INPUT, "base64: of a value is none");
@@ -90,7 +100,9 @@ static bool thread_json_read_id(const struct json *doc, const char *name, struct
 bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tuple *out,
                      struct err *e)
 {
-    return thread_json_read_id(doc, "parent_id", a, &out->parent, e) &&
+    return thread_json_check_members(
+               doc, json_root(doc), "parent_id checkpoint metadata values", e) &&
+           thread_json_read_id(doc, "parent_id", a, &out->parent, e) &&
            thread_read_object(doc, "checkpoint", true, &out->checkpoint, e) &&
            thread_read_object(doc, "metadata", false, &out->metadata, e) &&
            agent_thread_json_read_values(doc, a, out, e);
@@ -102,6 +114,8 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
     const struct json_node *root = json_root(doc), *all = json_find(doc, root, STR("writes"));
     str task;
 
+    if (!thread_json_check_members(doc, root, "task_id writes", e))
+        return false;
     if (!json_text(doc, json_find(doc, root, STR("task_id")), a, &task) || !task.n ||
         task.n > THREAD_ID_MAX || memchr(task.p, 0, task.n))
         return err_set(e, ERR_INPUT, "task_id: must be an id");
@@ -112,6 +126,8 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
         struct thread_write *w = &out->writes[out->write_count];
 
         w->task = task;
+        if (!thread_json_check_members(doc, i, "channel value", e))
+            return err_prefix(e, "writes[%zu].", out->write_count);
         if (!json_text(doc, json_find(doc, i, STR("channel")), a, &w->channel) ||
             w->channel.n > THREAD_ID_MAX || memchr(w->channel.p, 0, w->channel.n))
             return err_set(e, ERR_INPUT, "channel: of a write must be the name of one");
@@ -126,7 +142,9 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
 bool thread_json_update(const struct json *doc, struct arena *a, struct thread_update *out,
                         struct err *e)
 {
-    return thread_json_read_id(doc, "checkpoint_id", a, &out->from, e) &&
+    return thread_json_check_members(
+               doc, json_root(doc), "checkpoint_id values reducers metadata", e) &&
+           thread_json_read_id(doc, "checkpoint_id", a, &out->from, e) &&
            thread_read_object(doc, "values", true, &out->values, e) &&
            thread_read_object(doc, "reducers", false, &out->reducers, e) &&
            thread_read_object(doc, "metadata", false, &out->metadata, e);
@@ -157,7 +175,7 @@ static void agent_thread_json_write_value(struct json_out *o, str type, str byte
         json_member_raw(o, "json", bytes);
     } else {
         buf_init(&b, bytes.n / 3 * 4 + 8);
-        mcp_base64(&b, bytes);
+        base64_add(&b, bytes);
         json_member_str(o, "base64", buf_str(&b));
         buf_release(&b);
     }

@@ -291,7 +291,7 @@ bool threads_prune(struct threads *t, const struct thread_asker *who, str thread
     pthread_mutex_lock(&t->lock);
     ok = db_begin(t->writer, true, e);
     if (ok)
-        ok = thread_end(t->writer, agent_thread_prune_prune(&p, who, e), e);
+        ok = db_end(t->writer, agent_thread_prune_prune(&p, who, e), e);
     pthread_mutex_unlock(&t->lock);
     map_release(&p.pieces);
     map_release(&p.nodes);

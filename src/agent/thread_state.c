@@ -4,10 +4,9 @@
  */
 #include "agent/channel.h"
 #include "agent/thread_store.h"
+#include "base/clock.h"
 #include "base/ctype.h"
 #include "base/rand.h"
-
-#include <time.h>
 
 #define ID_SIZE 37
 #define CONFLICTS_MAX 8 /* with updates of other daemons, until an update of the newest fails */
@@ -64,23 +63,6 @@ static str agent_thread_state_new_id(struct threads *t, const struct thread_aske
                         (unsigned long long)(chance & 0xffffffffffff));
 }
 
-static str agent_time_text(int64_t us, struct arena *a)
-{
-    time_t s = (time_t)(us / 1000000);
-    struct tm tm;
-
-    gmtime_r(&s, &tm);
-    return arena_printf(a,
-                        "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-                        tm.tm_year + 1900,
-                        tm.tm_mon + 1,
-                        tm.tm_mday,
-                        tm.tm_hour,
-                        tm.tm_min,
-                        tm.tm_sec,
-                        (int)(us / 1000 % 1000));
-}
-
 static const struct json_node *agent_thread_state_member(const struct json *doc, str name)
 {
     return json_find(doc, json_root(doc), name);
@@ -120,19 +102,10 @@ static bool agent_thread_state_kind_of(struct updating *u, str channel, enum cha
                    STR_ARG(str_slice(name, 0, 40)));
 }
 
-static const struct thread_value *agent_thread_state_value_of(const struct thread_tuple *t,
-                                                              str channel)
-{
-    for (size_t i = 0; i < t->value_count; i++)
-        if (str_eq(t->values[i].channel, channel))
-            return &t->values[i];
-    return NULL;
-}
-
 static bool fold_one(struct updating *u, str channel, str update, struct thread_value *out,
                      struct err *e)
 {
-    const struct thread_value *now = agent_thread_state_value_of(&u->from, channel);
+    const struct thread_value *now = thread_tuple_value(&u->from, channel);
     enum channel_kind kind = CHANNEL_LAST;
     struct buf b;
     bool ok;
@@ -168,7 +141,7 @@ static bool fold_all(struct updating *u, struct err *e)
         if (!json_text(&u->values, key, u->arena, &channel) || channel.n > THREAD_ID_MAX ||
             memchr(channel.p, 0, channel.n))
             return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");
-        if (agent_thread_state_value_of(&u->put, channel))
+        if (thread_tuple_value(&u->put, channel))
             return err_set(e, ERR_INPUT, "values: a channel is there twice");
         if (!fold_one(u,
                       channel,
@@ -216,6 +189,7 @@ static bool agent_write_checkpoint(struct updating *u, const struct thread_asker
                                    struct err *e)
 {
     const struct json_node *seen = agent_thread_state_member(&u->before, STR("versions_seen"));
+    char ts[CLOCK_TEXT_SIZE];
     struct json_out o;
     struct buf b;
     bool ok;
@@ -226,7 +200,7 @@ static bool agent_write_checkpoint(struct updating *u, const struct thread_asker
     json_out_object(&o);
     json_member_i64(&o, "v", 4);
     json_member_str(&o, "id", u->put.id);
-    json_member_str(&o, "ts", agent_time_text(who->now_us, u->arena));
+    json_member_str(&o, "ts", clock_format(who->now_us / 1000, ts));
     agent_write_versions(u, &o);
     json_member_raw(&o, "versions_seen", seen ? json_raw(&u->before, seen) : STR("{}"));
     json_member_object(&o, "reducers");

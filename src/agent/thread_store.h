@@ -74,8 +74,8 @@ bool thread_value_write(struct db *db, const struct thread_place *at, const stru
 /* Whether the thread exists and may be seen. */
 bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool *there,
                  struct err *e) MUST_USE;
-/* Commits if ok, else rolls back. */
-bool thread_end(struct db *db, bool ok, struct err *e) MUST_USE;
+/* The value of a channel, or NULL. */
+const struct thread_value *thread_tuple_value(const struct thread_tuple *t, str channel);
 /* threads_put for a caller that holds the lock. */
 bool thread_put_locked(struct threads *t, const struct thread_asker *who,
                        const struct thread_tuple *put, struct err *e) MUST_USE;

@@ -225,11 +225,7 @@ struct member {
 
 static int agent_tool_by_key(const void *a, const void *b)
 {
-    const struct member *x = a, *y = b;
-    size_t n = x->key.n < y->key.n ? x->key.n : y->key.n;
-    int order = n ? memcmp(x->key.p, y->key.p, n) : 0;
-
-    return order ? order : (x->key.n > y->key.n) - (x->key.n < y->key.n);
+    return str_cmp(((const struct member *)a)->key, ((const struct member *)b)->key);
 }
 
 static void agent_tool_write_canonical(struct buf *out, const struct json *doc,

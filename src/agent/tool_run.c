@@ -106,9 +106,10 @@ static bool agent_tool_run_rate_ok(struct toolbox *b, const struct tool *t, stru
     if (row->calls >= t->calls_a_min)
         return err_set(e,
                        ERR_LIMIT,
-                       "rate_limited: " STR_FMT " may be called %u times a minute",
+                       "rate_limited: " STR_FMT " may be called %u time%s a minute",
                        STR_ARG(t->name),
-                       t->calls_a_min);
+                       t->calls_a_min,
+                       t->calls_a_min == 1 ? "" : "s");
     assert(row->calls < t->calls_a_min);
     row->calls++;
     return true;

@@ -19,8 +19,6 @@
 
 #include "base/json_get.h"
 
-#define WORD_MAX 64
-
 struct walk {
     const struct json *doc;
     struct json_out o;
@@ -29,28 +27,19 @@ struct walk {
 };
 
 static const struct {
-    const char *word, *type;
+    const char *type, *words;
 } types[] = {
-    {"object", "object"},       {"dict", "object"},       {"dictionary", "object"},
-    {"map", "object"},          {"hashmap", "object"},    {"linkedhashmap", "object"},
-    {"treemap", "object"},      {"record", "object"},     {"struct", "object"},
-    {"json", "object"},         {"mapping", "object"},    {"hashtable", "object"},
-    {"array", "array"},         {"list", "array"},        {"tuple", "array"},
-    {"set", "array"},           {"frozenset", "array"},   {"arraylist", "array"},
-    {"linkedlist", "array"},    {"vector", "array"},      {"sequence", "array"},
-    {"iterable", "array"},      {"queue", "array"},       {"stack", "array"},
-    {"hashset", "array"},       {"collection", "array"},  {"slice", "array"},
-    {"number", "number"},       {"float", "number"},      {"double", "number"},
-    {"decimal", "number"},      {"bigdecimal", "number"}, {"real", "number"},
-    {"float32", "number"},      {"float64", "number"},    {"numeric", "number"},
-    {"integer", "integer"},     {"int", "integer"},       {"long", "integer"},
-    {"short", "integer"},       {"byte", "integer"},      {"bigint", "integer"},
-    {"biginteger", "integer"},  {"int32", "integer"},     {"int64", "integer"},
-    {"uint", "integer"},        {"string", "string"},     {"str", "string"},
-    {"char", "string"},         {"character", "string"},  {"text", "string"},
-    {"charsequence", "string"}, {"boolean", "boolean"},   {"bool", "boolean"},
-    {"null", "null"},           {"none", "null"},         {"nonetype", "null"},
-    {"void", "null"},           {"undefined", "null"},    {"nil", "null"},
+    {"object",
+     "object dict dictionary map hashmap linkedhashmap treemap record struct json "
+     "mapping hashtable"},
+    {"array",
+     "array list tuple set frozenset arraylist linkedlist vector sequence iterable "
+     "queue stack hashset collection slice"},
+    {"number", "number float double decimal bigdecimal real float32 float64 numeric"},
+    {"integer", "integer int long short byte bigint biginteger int32 int64 uint"},
+    {"string", "string str char character text charsequence"},
+    {"boolean", "boolean bool"},
+    {"null", "null none nonetype void undefined nil"},
 };
 
 /* Keywords whose values are data, not schemas; and keywords whose values map the author's names
@@ -67,14 +56,8 @@ static const char open_keys[] =
 /* NULL: any value. Case is ignored, because languages differ in it. */
 static const char *agent_tool_schema_type_of(str word)
 {
-    char lower[WORD_MAX];
-
-    if (word.n > sizeof lower)
-        return NULL;
-    for (size_t i = 0; i < word.n; i++)
-        lower[i] = word.p[i] >= 'A' && word.p[i] <= 'Z' ? (char)(word.p[i] + 32) : word.p[i];
     for (size_t i = 0; i < COUNT_OF(types); i++)
-        if (str_eq((str){lower, word.n}, str_c(types[i].word)))
+        if (str_is_one_of_nocase(word, types[i].words))
             return types[i].type;
     return NULL;
 }

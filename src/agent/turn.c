@@ -157,13 +157,7 @@ static bool turn_unknown_end(struct turn *t, struct turn_call *c)
         !turn_ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, STR("unknown"), &said))
         return false;
     if (str_eq(said.word, STR("deny")))
-        turn_settle(
-            t,
-            c,
-            false,
-            turn_error(t->r,
-                       STR("its end is unknown: the process ended while it ran; it may have "
-                           "been done, and was not run again")));
+        turn_settle(t, c, false, turn_error(t->r, STR(AGENT_END_UNKNOWN)));
     return true;
 }
 

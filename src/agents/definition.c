@@ -41,8 +41,5 @@ const char *agents_nearest(const struct config *c, str name)
 
 const char *agents_strategy_name(enum config_strategy s)
 {
-    static const char *const names[] = {"native", "react", "classic"};
-
-    assert((size_t)s < COUNT_OF(names));
-    return names[s];
+    return NAME_OF(s, "native", "react", "classic");
 }

@@ -5,6 +5,7 @@
 #include "agents/runner_state.h"
 
 #include "agent/work.h"
+#include "base/log.h"
 
 const struct config_agents *agents_job_config(const struct agents_job *j)
 {
@@ -90,10 +91,12 @@ bool agents_limits_left(const struct agents_part *p, const struct agent_result *
 
     *left = *l;
     if (used->iterations >= l->iterations)
-        return limits_reached(
-            out,
-            "max_iterations_reached",
-            arena_printf(p->arena, "there was no answer after %u turns", l->iterations));
+        return limits_reached(out,
+                              "max_iterations_reached",
+                              arena_printf(p->arena,
+                                           "there was no answer after %u turn%s",
+                                           l->iterations,
+                                           l->iterations == 1 ? "" : "s"));
     left->iterations = l->iterations - used->iterations;
     if (l->tokens > 0 && tokens >= l->tokens)
         return limits_reached(out,
@@ -200,6 +203,32 @@ bool agents_part_end(struct agents_part *p, struct agent_result *out, enum agent
     out->reason = str_c(reason);
     out->detail = detail;
     return agent_work_end(w, STR(""), e);
+}
+
+void agents_parts_cancel(struct agents_runner *r, str run, str session)
+{
+    struct agent_rows parts = {NULL, 0};
+    struct arena a;
+    struct err e;
+    bool ok = true;
+
+    if (!r->host.log)
+        return;
+    arena_init(&a, AGENTS_ARENA);
+    ok = agent_log_parts(r->host.log, run, session, &a, &parts, &e);
+    for (size_t i = 0; ok && i < parts.n; i++) {
+        struct agent_row *p = &parts.at[i];
+
+        if (!str_eq(p->status, STR("running")) && !str_eq(p->status, STR("waiting")))
+            continue;
+        p->from = p->status;
+        p->status = p->reason = STR("cancelled");
+        p->updated_us = clock_wall_ms(r->host.clock) * 1000;
+        ok = agent_log_run_put(r->host.log, p, &e);
+    }
+    if (!ok)
+        log_warn("a part of a cancelled run is left unfinished", LOG_STR("run", run), LOG_ERR(&e));
+    arena_release(&a);
 }
 
 /* ---- the run ---- */

@@ -6,6 +6,7 @@
 
 #include "agent/results.h"
 #include "base/json_get.h"
+#include "gateway/config_build.h"
 #include "gateway/conversation.h"
 
 static const struct {
@@ -77,8 +78,13 @@ static bool request_add_tool(const struct json *doc, const struct json_node *t, 
         return err_set(e, ERR_INPUT, "tools: each must be an object with a name");
     if (!json_text(doc, json_find(doc, t, STR("description")), a, &tool.description))
         tool.description = STR("");
-    if (schema)
+    if (schema && schema->kind != JSON_NULL) {
         tool.schema = json_raw(doc, schema);
+        if (!config_arguments_check(tool.schema, e))
+            return err_prefix(e,
+                              "tools: the parameters of \"" STR_FMT "\": ",
+                              STR_ARG(str_slice(tool.name, 0, 80)));
+    }
     if (toolbox_find(box, tool.name))
         return err_set(e,
                        ERR_INPUT,
@@ -227,6 +233,17 @@ static bool request_check_name(const char *what, str name, size_t size_max, stru
            err_set(e, ERR_INPUT, "%s: is longer than %zu bytes", what, size_max);
 }
 
+/* Beside files and images, a text of white space can be meant. */
+static bool request_check_text(const struct agents_request *q, struct err *e)
+{
+    if (!q->input.n)
+        return err_set(e, ERR_INPUT, "input: is missing or empty: say what the agent should do");
+    if (!q->content.n && !str_trim(q->input).n)
+        return err_set(e, ERR_INPUT, "input: has only white space: say what the agent should do");
+    return !memchr(q->input.p, 0, q->input.n) ||
+           err_set(e, ERR_INPUT, "input: has a NUL character: send it without");
+}
+
 bool agents_request_check(const struct agents_request *q, const struct config *c, struct err *e)
 {
     const struct config_agent *d;
@@ -235,8 +252,8 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
         return request_unknown(q, c, e);
     if (!request_allowed(q, c, e))
         return false;
-    if (!q->input.n)
-        return err_set(e, ERR_INPUT, "input: is missing or empty: say what the agent should do");
+    if (!request_check_text(q, e))
+        return false;
     if (q->input.n > AGENTS_INPUT_MAX)
         return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
     if (!request_check_name("session", q->session, CONVERSATION_SESSION_MAX, e) ||

@@ -186,6 +186,8 @@ static bool job_work(struct agents_job *j)
         job_fail(j, &a, &out, &e);
     j->broken = !ok && e.code == ERR_SYSTEM && j->runner->host.log &&
                 agent_log_is_shared(j->runner->host.log);
+    if (out.end == AGENT_CANCELLED && !str_eq(out.reason, STR("left")))
+        agents_parts_cancel(j->runner, j->q.run, j->session);
     arena_release(&a);
     return out.end == AGENT_WAITING;
 }
@@ -434,7 +436,8 @@ static void runner_resume_root(struct agents_runner *r, const struct agent_row *
     q.run = row->id;
     j = agents_runner_job_new(r, &q);
     j->session = arena_dup(&j->arena, row->session_id);
-    j->stop = stop;
+    j->stop = stop ||
+              (str_eq(row->status, STR("running")) && str_eq(row->reason, STR(AGENT_CANCEL_ASKED)));
     arena_release(&a);
     if (job_enter(j, true, &e)) {
         job_make_ready(j);
@@ -464,6 +467,8 @@ static void runner_resume(struct agents_runner *r, str root, bool stop)
         log_info("a run continues in another daemon", LOG_STR("run", root));
     else if (str_eq(whole.status, STR("running")) || str_eq(whole.status, STR("waiting")))
         runner_resume_root(r, &whole, stop); /* a run that has ended stays ended */
+    else if (str_eq(whole.status, STR("cancelled")))
+        agents_parts_cancel(r, root, whole.session_id);
     arena_release(&a);
 }
 

@@ -99,6 +99,8 @@ bool agents_part_run(struct agents_part *p, struct agent_result *out, struct err
 /* Ends a run without its loop; the run's row has the reason. */
 bool agents_part_end(struct agents_part *p, struct agent_result *out, enum agent_end end,
                      const char *reason, str detail, struct err *e) MUST_USE;
+/* Ends the parts of a cancelled run that are not over: nothing resumes them. */
+void agents_parts_cancel(struct agents_runner *r, str run, str session);
 /* The limits that the part leaves to a run below it, after `used`. False: nothing is left; *out
  * names the limit that is reached. */
 bool agents_limits_left(const struct agents_part *p, const struct agent_result *used,

@@ -40,7 +40,7 @@ struct app_host {
 
 /* A model call that an application answers (agent/NAME). */
 struct app_call {
-    enum chat_dialect dialect;
+    const struct wire *wire;
     str id, model, session;
     str body;           /* with the whole conversation; "": as received */
     str items;          /* Responses: the request's own items */

@@ -7,18 +7,12 @@
 
 static const char *eval_switch_name(enum incident_tri t)
 {
-    static const char *const names[] = {"configured", "on", "off"};
-
-    assert((size_t)t < COUNT_OF(names));
-    return names[t];
+    return NAME_OF(t, "configured", "on", "off");
 }
 
 static const char *eval_end_name(enum incident_end end)
 {
-    static const char *const names[] = {"completed", "error", "cancelled", "left", "waiting"};
-
-    assert((size_t)end < COUNT_OF(names));
-    return names[end];
+    return NAME_OF(end, "completed", "error", "cancelled", "left", "waiting");
 }
 
 /* ---- JSON ---- */

@@ -11,10 +11,7 @@
 
 const char *prompt_state_name(enum prompt_state s)
 {
-    static const char *const names[] = {"draft", "approved", "active", "retired"};
-
-    assert((size_t)s < COUNT_OF(names));
-    return names[s];
+    return NAME_OF(s, "draft", "approved", "active", "retired");
 }
 
 /* ---- a version's id ---- */

@@ -60,6 +60,17 @@ void base_assert_failed(const char *file, int line) NORETURN __attribute__((cold
 #define assert_slow(x) ((void)(0 && (x)))
 #endif
 
+/* The name at an index, such as a value of an enum: NAME_OF(end, "completed", "failed"). */
+#define NAME_OF(index, ...)                                                                        \
+    base_name_of((size_t)(index),                                                                  \
+                 (const char *const[]){__VA_ARGS__},                                               \
+                 COUNT_OF(((const char *const[]){__VA_ARGS__})))
+static inline const char *base_name_of(size_t index, const char *const *names, size_t n)
+{
+    assert(index < n);
+    return names[index];
+}
+
 /* Out of memory, or an invariant is broken: reports it on stderr and aborts. */
 void base_die(const char *fmt, ...) PRINTF_LIKE(1, 2) NORETURN;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
+#include "base/ctype.h"
 #include "base/spare.h"
 
 #define BUF_CAP_MIN 64
@@ -97,6 +98,18 @@ void buf_add_u64(struct buf *b, uint64_t n)
         return;
     str_put_u64(p, size, n);
     b->n += size;
+}
+
+void buf_add_percent(struct buf *b, str s, const char *plain)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+
+        if (char_is_letter(c) || char_is_digit(c) || (c && (strchr("-._~", c) || strchr(plain, c))))
+            buf_add_c(b, c);
+        else
+            buf_printf(b, "%%%02X", (unsigned char)c);
+    }
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

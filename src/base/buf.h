@@ -83,6 +83,9 @@ static inline void buf_set(struct buf *b, str s)
     buf_add(b, s);
 }
 
+/* For a URL: bytes as %XX, except letters, digits, "-._~" and those of `plain`. */
+void buf_add_percent(struct buf *b, str s, const char *plain);
+
 static inline void buf_add_c(struct buf *b, char c)
 {
     char *p = buf_room(b, 1);

@@ -250,6 +250,11 @@ bool file_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
+bool file_check_readable(const char *path, struct err *e)
+{
+    return !path || access(path, R_OK) == 0 || file_fail(e, "open", path);
+}
+
 static bool file_make_folder(const char *path, mode_t mode, struct err *e)
 {
     struct stat st;

@@ -64,6 +64,8 @@ void file_part_drop(struct file_part *f);
 
 /* Whether the path exists and can be reached; false for a broken link. */
 bool file_exists(const char *path);
+/* Whether a file or folder can be read, without opening it. NULL: no path was given, true. */
+bool file_check_readable(const char *path, struct err *e) MUST_USE;
 
 /* Creates the folder and missing parents; the umask applies to the mode. */
 bool file_mkdirs(const char *path, mode_t mode, struct err *e) MUST_USE;

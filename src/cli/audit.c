@@ -26,9 +26,7 @@ static const struct history_column columns[] = {
 
 static const char *audit_verb(size_t index)
 {
-    static const char *const verbs[] = {"verify", "list"};
-
-    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+    return NAME_OF(index, "verify", "list", NULL);
 }
 
 static int cli_audit_verify(struct history *h, struct cli *cli, bool json)

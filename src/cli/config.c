@@ -18,9 +18,7 @@ static const struct cli_option options[] = {
 
 static const char *config_verb(size_t index)
 {
-    static const char *const verbs[] = {"show", "check", "validate"};
-
-    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+    return NAME_OF(index, "show", "check", "validate", NULL);
 }
 
 static void config_print_warnings(const struct config *c)

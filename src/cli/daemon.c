@@ -284,25 +284,12 @@ bool daemon_left_records(const struct config *c, struct reader *r, char journal[
 
 /* ---- asking ---- */
 
-void daemon_add_encoded(struct buf *out, str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-
-        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-            (c && strchr("-._~", c)))
-            buf_add_c(out, (char)c);
-        else
-            buf_printf(out, "%%%02X", c);
-    }
-}
-
 str daemon_encode(struct arena *a, str text)
 {
     struct buf out;
 
     buf_init(&out, 3 * text.n + 1);
-    daemon_add_encoded(&out, text);
+    buf_add_percent(&out, text, "");
     assert(!buf_full(&out));
     return arena_move_buf(a, &out);
 }

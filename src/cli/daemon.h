@@ -40,9 +40,7 @@ enum daemon_settled { DAEMON_SETTLED, DAEMON_TIMEOUT, DAEMON_NONE };
 enum daemon_settled daemon_settle(const struct config *c, unsigned wait_ms);
 /* Without a daemon: whether a killed one left records in its journal, and where that is. */
 bool daemon_left_records(const struct config *c, struct reader *r, char journal[FILE_PATH_MAX]);
-/* Adds a text to a path or a query: "%XX" for all but letters, digits and "-._~". */
-void daemon_add_encoded(struct buf *out, str text);
-/* The same, in the arena. */
+/* A text for a path or a query, in the arena: buf_add_percent. */
 str daemon_encode(struct arena *a, str text);
 /* Sends a request and reads the reply's head: d->status. */
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body,

@@ -7,6 +7,7 @@
 #include "base/rand.h"
 #include "base/sha256.h"
 #include "cli/cli.h"
+#include "gateway/call.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -179,4 +180,14 @@ bool data_config(const char *given, struct config **out, struct err *e)
                        here,
                        store);
     return data_load(&p, out, e);
+}
+
+struct store_options data_store_options(struct config *c)
+{
+    assert(c->store_url.n > 0);
+    return (struct store_options){.url = c->store_url,
+                                  .spool = c->spool,
+                                  .durability = STORE_DURABLE,
+                                  .count_interrupted = call_count_interrupted,
+                                  .ctx = c};
 }

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "gateway/config.h"
+#include "store/store.h"
 
 /* The file to load, absolute. Without a file, `text` is the built-in configuration and `path` its
  * name in messages. `text` points into the struct: do not copy it. */
@@ -36,3 +37,7 @@ bool data_load(const struct data_place *p, struct config **out, struct err *e) M
 /* Both of the above. For commands that read: an error if nothing was ever recorded in the data
  * folder. */
 bool data_config(const char *given, struct config **out, struct err *e) MUST_USE;
+
+/* For a command that writes to the store, which first takes in what an earlier process left. Lends
+ * the configuration. */
+struct store_options data_store_options(struct config *c);

@@ -66,8 +66,12 @@ static int decisions_run(struct cli *cli, const struct cli_args *args)
     struct history h;
     struct err e;
     bool ok;
-    int code = history_open(&h, args->value[CONFIG]);
+    int code;
 
+    if (!history_limit(args->value[LIMIT], 50, QUERY_LIMIT_MAX, &p.limit) ||
+        !history_range(args->value[SINCE], args->value[UNTIL], &f))
+        return CLI_USAGE;
+    code = history_open(&h, args->value[CONFIG]);
     if (code)
         return code;
     f.tool = str_c(args->value[TOOL]);
@@ -75,17 +79,12 @@ static int decisions_run(struct cli *cli, const struct cli_args *args)
     f.session_id = str_c(args->value[SESSION]);
     f.model = str_c(args->value[MODEL]);
     f.search = str_c(args->word_count ? args->words[0] : NULL);
-    code = CLI_USAGE;
-    if (history_limit(args->value[LIMIT], 50, QUERY_LIMIT_MAX, &p.limit) &&
-        history_since(&h, "since", args->value[SINCE], &f.start_us) &&
-        history_since(&h, "until", args->value[UNTIL], &f.end_us)) {
-        ok = query_decisions(h.reader, &h.asker, &f, &p, &h.out, &e);
-        code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
-        if (code == CLI_OK && !args->value[JSON]) {
-            code = history_table(&h, cli, "decisions", columns, COUNT_OF(columns));
-            decisions_note(&h, cli);
-            history_print_empty(&h, args, "decisions", "decisions");
-        }
+    ok = query_decisions(h.reader, &h.asker, &f, &p, &h.out, &e);
+    code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
+    if (code == CLI_OK && !args->value[JSON]) {
+        code = history_table(&h, cli, "decisions", columns, COUNT_OF(columns));
+        decisions_note(&h, cli);
+        history_print_empty(&h, args, "decisions", "decisions");
     }
     history_close(&h);
     return code;

@@ -41,40 +41,33 @@ struct finding {
 struct doctor {
     struct finding at[FINDINGS_MAX];
     size_t n;
-    int code; /* exit code of the first problem */
+    const char *group; /* of the next finding */
+    int code;          /* exit code of the first problem */
     struct arena arena;
     struct probe *probes; /* one for each provider; NULL: not probed */
     size_t probe_count;
 };
 
-static void doctor_find(struct doctor *d, const char *group, enum level level, const char *what,
-                        const char *fix)
+static void doctor_print(struct doctor *d, enum level level, const char *fix, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+static void doctor_print(struct doctor *d, enum level level, const char *fix, const char *fmt, ...)
 {
     struct finding *f = &d->at[d->n];
+    va_list args;
 
-    assert(d->n <= FINDINGS_MAX && fix);
+    assert(d->n <= FINDINGS_MAX && d->group && fix);
     if (d->n == FINDINGS_MAX)
         return;
     d->n++;
-    f->group = group;
+    f->group = d->group;
     f->level = level;
-    (void)snprintf(f->what, sizeof f->what, "%s", what);
+    va_start(args, fmt);
+    (void)vsnprintf(f->what, sizeof f->what, fmt, args);
+    va_end(args);
     (void)snprintf(f->fix, sizeof f->fix, "%s", fix);
 }
 
-static void doctor_print(struct doctor *d, const char *group, enum level level, const char *fix,
-                         const char *fmt, ...) PRINTF_LIKE(5, 6);
-static void doctor_print(struct doctor *d, const char *group, enum level level, const char *fix,
-                         const char *fmt, ...)
-{
-    char what[WHAT_SIZE];
-    va_list args;
-
-    va_start(args, fmt);
-    (void)vsnprintf(what, sizeof what, fmt, args);
-    va_end(args);
-    doctor_find(d, group, level, what, fix);
-}
+#define DOCTOR_GOOD(d, ...) doctor_print(d, GOOD, "", __VA_ARGS__)
 
 /* ---- the checks ---- */
 
@@ -87,29 +80,19 @@ static const char *doctor_warning_fix(str warning)
 
 static void doctor_look_at_config(struct doctor *d, const struct config *c, bool builtin)
 {
-    doctor_print(d,
-                 "configuration",
-                 GOOD,
-                 "",
-                 STR_FMT "%s",
-                 STR_ARG(c->path),
-                 builtin ? " does not exist; `rationale watch` needs none" : " is good");
+    DOCTOR_GOOD(d,
+                STR_FMT "%s",
+                STR_ARG(c->path),
+                builtin ? " does not exist; `rationale watch` needs none" : " is good");
     for (size_t i = 0; i < c->warning_count; i++)
-        doctor_print(d,
-                     "configuration",
-                     WARN,
-                     doctor_warning_fix(c->warnings[i]),
-                     STR_FMT,
-                     STR_ARG(c->warnings[i]));
+        doctor_print(d, WARN, doctor_warning_fix(c->warnings[i]), STR_FMT, STR_ARG(c->warnings[i]));
     if (c->key_count == 0)
         doctor_print(d,
-                     "configuration",
                      config_is_loopback(c->listen_host) ? GOOD : WARN,
                      "make one with `rationale keys new NAME` to let others in",
                      "there are no keys: only this machine is answered");
     if (c->key_count && !config_is_loopback(c->listen_host) && c->tls_cert.n == 0)
         doctor_print(d,
-                     "configuration",
                      WARN,
                      "set tls.cert and tls.key, or put a proxy with TLS in front",
                      "keys go over the network in the clear");
@@ -130,7 +113,6 @@ static void doctor_print_models(struct doctor *d, const struct probe *p)
                               STR_ARG(str_slice(p->missing[i], 0, 60)));
     if (p->missing_count)
         doctor_print(d,
-                     "providers",
                      WARN,
                      "correct models, or check what this key may use; an alias may still work",
                      STR_FMT " answers in %llu ms, but does not list %s",
@@ -138,17 +120,14 @@ static void doctor_print_models(struct doctor *d, const struct probe *p)
                      (unsigned long long)p->took_ms,
                      missing);
     else
-        doctor_print(d,
-                     "providers",
-                     GOOD,
-                     "",
-                     STR_FMT " answers in %llu ms and lists %zu models%s",
-                     STR_ARG(of->name),
-                     (unsigned long long)p->took_ms,
-                     p->listed,
-                     of->model_count && p->listed && !p->more
-                         ? ", all of the configuration's among them"
-                         : "");
+        DOCTOR_GOOD(d,
+                    STR_FMT " answers in %llu ms and lists %zu models%s",
+                    STR_ARG(of->name),
+                    (unsigned long long)p->took_ms,
+                    p->listed,
+                    of->model_count && p->listed && !p->more
+                        ? ", all of the configuration's among them"
+                        : "");
 }
 
 static void doctor_print_provider(struct doctor *d, const struct config_provider *p,
@@ -157,19 +136,17 @@ static void doctor_print_provider(struct doctor *d, const struct config_provider
     assert(!probe || probe->provider == p);
     if (p->key_missing.n)
         doctor_print(d,
-                     "providers",
                      BAD,
                      "set the variable or the file that holds its key",
                      STR_FMT ": " STR_FMT,
                      STR_ARG(p->name),
                      STR_ARG(p->key_missing));
     else if (!probe || probe->state == PROBE_SKIPPED)
-        doctor_print(d, "providers", GOOD, "", STR_FMT " has what it needs", STR_ARG(p->name));
+        DOCTOR_GOOD(d, STR_FMT " has what it needs", STR_ARG(p->name));
     else if (probe->state == PROBE_GOOD)
         doctor_print_models(d, probe);
     else
         doctor_print(d,
-                     "providers",
                      probe->state == PROBE_UNLISTED ? WARN : BAD,
                      probe->fix,
                      STR_FMT ": %s",
@@ -183,6 +160,7 @@ static void doctor_look_at_providers(struct doctor *d, const struct config *c, b
     struct err e;
     bool asked;
 
+    d->group = "providers";
     if (!offline) {
         d->probes = arena_zero(&d->arena, c->provider_count + 1, sizeof *d->probes);
         progress_enable();
@@ -192,12 +170,7 @@ static void doctor_look_at_providers(struct doctor *d, const struct config *c, b
         if (asked) {
             d->probe_count = c->provider_count;
         } else {
-            doctor_print(d,
-                         "providers",
-                         BAD,
-                         "see ca_file in docs/reference/configuration.md",
-                         "%s",
-                         e.text);
+            doctor_print(d, BAD, "see ca_file in docs/reference/configuration.md", "%s", e.text);
             d->probes = NULL;
         }
     }
@@ -216,7 +189,7 @@ static void doctor_look_at_disk(struct doctor *d, str path)
     memcpy(dir, path.p, n);
     dir[n] = '\0';
     if (stat(dir, &st) == 0 && (st.st_mode & 077))
-        doctor_print(d, "store", WARN, "chmod 600 it", "others may read %s", dir);
+        doctor_print(d, WARN, "chmod 600 it", "others may read %s", dir);
     while (n > 0 && dir[n - 1] != '/')
         n--;
     (void)snprintf(dir + n, sizeof dir - n, "%s", n ? "" : ".");
@@ -224,7 +197,6 @@ static void doctor_look_at_disk(struct doctor *d, str path)
         return;
     if (access(dir, W_OK) != 0)
         doctor_print(d,
-                     "store",
                      errno == EROFS ? BAD : WARN,
                      "let the gateway's user write there, or set store to another path",
                      "this user cannot write to %s: %s",
@@ -232,18 +204,14 @@ static void doctor_look_at_disk(struct doctor *d, str path)
                      strerror(errno));
     if ((uint64_t)fs.f_bavail * fs.f_frsize < FREE_LOW)
         doctor_print(d,
-                     "store",
                      WARN,
                      "make room, or set retention",
                      "the disk has %llu MiB left",
                      (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 20));
     else
-        doctor_print(d,
-                     "store",
-                     GOOD,
-                     "",
-                     "the disk has %llu GiB left",
-                     (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
+        DOCTOR_GOOD(d,
+                    "the disk has %llu GiB left",
+                    (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
 }
 
 /* Checks whether the daemon of the store, if one runs, can record calls. */
@@ -264,7 +232,6 @@ static void doctor_look_at_daemon(struct doctor *d, const struct config *c)
         if (json_text(&doc, json_find(&doc, json_root(&doc), STR("why")), &a, &why)) {
             doctor_print(
                 d,
-                "store",
                 BAD,
                 "make room, or restart it after a failed sync; until then calls are refused "
                 "(see unrecorded)",
@@ -272,7 +239,7 @@ static void doctor_look_at_daemon(struct doctor *d, const struct config *c)
                 STR_ARG(str_slice(why, 0, 200)));
             d->code = d->code ? d->code : CLI_STORE;
         } else {
-            doctor_print(d, "store", GOOD, "", "the daemon puts calls on record");
+            DOCTOR_GOOD(d, "the daemon puts calls on record");
         }
     }
     arena_release(&a);
@@ -301,47 +268,36 @@ static void doctor_look_at_kept(struct doctor *d, const struct config *c, struct
     struct storage_info k;
     struct err e;
 
+    d->group = "record";
     arena_init(&a, 1 << 16);
     if (!storage_info_read(c, r, &a, &k, &e)) {
         arena_release(&a);
         return;
     }
-    doctor_print(d,
-                 "record",
-                 GOOD,
-                 "",
-                 "kept: requests, answers and %s%s",
-                 c->keep == CONFIG_KEEP_TEXT      ? "the text of reasoning"
-                 : c->keep == CONFIG_KEEP_SUMMARY ? "summaries of reasoning, not its text"
-                                                  : "no reasoning",
-                 k.masked ? "; secrets are masked first" : "; nothing is masked");
+    DOCTOR_GOOD(d,
+                "kept: requests, answers and %s%s",
+                c->keep == CONFIG_KEEP_TEXT      ? "the text of reasoning"
+                : c->keep == CONFIG_KEEP_SUMMARY ? "summaries of reasoning, not its text"
+                                                 : "no reasoning",
+                k.masked ? "; secrets are masked first" : "; nothing is masked");
     if (c->keep != CONFIG_KEEP_TEXT)
-        doctor_print(d,
-                     "record",
-                     GOOD,
-                     "",
-                     "reasoning.keep is " STR_FMT " in " STR_FMT
-                     "; set it to text to keep reasoning",
-                     STR_ARG(k.reasoning),
-                     STR_ARG(c->path));
-    doctor_print(d,
-                 "record",
-                 GOOD,
-                 "",
-                 "where: " STR_FMT " (" STR_FMT "), journal " STR_FMT " (" STR_FMT ")",
-                 STR_ARG(k.where),
-                 STR_ARG(doctor_bytes(&a, k.bytes)),
-                 STR_ARG(k.journal),
-                 STR_ARG(doctor_bytes(&a, k.journal_bytes)));
+        DOCTOR_GOOD(d,
+                    "reasoning.keep is " STR_FMT " in " STR_FMT
+                    "; set it to text to keep reasoning",
+                    STR_ARG(k.reasoning),
+                    STR_ARG(c->path));
+    DOCTOR_GOOD(d,
+                "where: " STR_FMT " (" STR_FMT "), journal " STR_FMT " (" STR_FMT ")",
+                STR_ARG(k.where),
+                STR_ARG(doctor_bytes(&a, k.bytes)),
+                STR_ARG(k.journal),
+                STR_ARG(doctor_bytes(&a, k.journal_bytes)));
     if (k.retention.n)
-        doctor_print(d, "record", GOOD, "", "retention: " STR_FMT, STR_ARG(k.retention));
+        DOCTOR_GOOD(d, "retention: " STR_FMT, STR_ARG(k.retention));
     else
-        doctor_print(d,
-                     "record",
-                     GOOD,
-                     "",
-                     "retention: not set, so records stay until you erase them; set retention.age "
-                     "or retention.size to delete old ones");
+        DOCTOR_GOOD(d,
+                    "retention: not set, so records stay until you erase them; set retention.age "
+                    "or retention.size to delete old ones");
     arena_release(&a);
 }
 
@@ -351,7 +307,6 @@ static void doctor_look_at_journal(struct doctor *d, const struct config *c, str
 
     if (daemon_settle(c, 0) == DAEMON_NONE && daemon_left_records(c, r, journal))
         doctor_print(d,
-                     "store",
                      WARN,
                      "`rationale serve` stores them as it starts",
                      "no command shows the newest records: a daemon that was killed left them in "
@@ -366,8 +321,9 @@ static void doctor_look_at_store(struct doctor *d, const struct config *c)
     struct buf out;
     struct err e;
 
+    d->group = "store";
     if (str_eq(c->store_url, STR("none"))) {
-        doctor_print(d, "store", WARN, "set store: sqlite:PATH", "nothing is on record");
+        doctor_print(d, WARN, "set store: sqlite:PATH", "nothing is on record");
         return;
     }
     if (str_starts(c->store_url, STR("sqlite:")))
@@ -375,7 +331,6 @@ static void doctor_look_at_store(struct doctor *d, const struct config *c)
     doctor_look_at_daemon(d, c);
     if (!reader_open(c->store_url, &r, &e)) {
         doctor_print(d,
-                     "store",
                      e.code == ERR_NOT_FOUND ? WARN : BAD,
                      e.code == ERR_NOT_FOUND ? "`rationale serve` makes it when it first starts"
                                              : "is it running, is it ours, is there room?",
@@ -388,9 +343,9 @@ static void doctor_look_at_store(struct doctor *d, const struct config *c)
     }
     buf_init(&out, QUERY_OUT_MAX);
     if (query_metrics(r, &a, &out, &e)) {
-        doctor_print(d, "store", GOOD, "", "the store answers");
+        DOCTOR_GOOD(d, "the store answers");
     } else {
-        doctor_print(d, "store", BAD, "restore it from a backup", "%s", e.text);
+        doctor_print(d, BAD, "restore it from a backup", "%s", e.text);
         d->code = d->code ? d->code : CLI_STORE;
     }
     buf_release(&out);
@@ -403,15 +358,15 @@ static void doctor_look_at_system(struct doctor *d)
 {
     struct rlimit files;
 
+    d->group = "system";
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FILES_LOW)
         doctor_print(d,
-                     "system",
                      WARN,
                      "raise `ulimit -n`, or LimitNOFILE of the service",
                      "only %llu files may be open, connections among them",
                      (unsigned long long)files.rlim_max);
     else
-        doctor_print(d, "system", GOOD, "", "enough files may be open");
+        DOCTOR_GOOD(d, "enough files may be open");
 }
 
 /* ---- output ---- */
@@ -473,7 +428,7 @@ static int doctor_run(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code;
 
-    *d = (struct doctor){0};
+    *d = (struct doctor){.group = "configuration"};
     arena_init(&d->arena, (size_t)64 << 20);
     if (data_config(args->value[CONFIG], &c, &e)) {
         bool builtin = !file_exists(arena_printf(&d->arena, STR_FMT, STR_ARG(c->path)).p);
@@ -483,12 +438,12 @@ static int doctor_run(struct cli *cli, const struct cli_args *args)
             doctor_look_at_providers(d, c, args->value[OFFLINE] != NULL);
         doctor_look_at_store(d, c);
     } else {
-        doctor_find(d,
-                    "configuration",
-                    BAD,
-                    e.text,
-                    e.code == ERR_NOT_FOUND ? CLI_CONFIG_ADVICE
-                                            : "docs/reference/configuration.md has every name");
+        doctor_print(d,
+                     BAD,
+                     e.code == ERR_NOT_FOUND ? CLI_CONFIG_ADVICE
+                                             : "docs/reference/configuration.md has every name",
+                     "%s",
+                     e.text);
         d->code = CLI_CONFIG;
     }
     doctor_look_at_system(d);

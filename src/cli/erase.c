@@ -12,18 +12,19 @@
 
 #include <unistd.h>
 
-enum { CONFIG, SESSION, SUBJECT, YES, JSON };
+enum { CONFIG, SESSION, SUBJECT, YES, DRY_RUN, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
     [SESSION] = {"session", 0, "ID", NULL, "this session"},
     [SUBJECT] = {"subject", 0, "NAME", NULL, "all sessions that this subject has a part in"},
     [YES] = {"yes", 'y', NULL, NULL, "do not ask"},
-    [JSON] = {"json", 0, NULL, NULL, "the receipt as JSON"},
+    [DRY_RUN] = {"dry-run", 0, NULL, NULL, "print what would be erased, and erase nothing"},
+    [JSON] = {"json", 0, NULL, NULL, "the receipt, or the counts, as JSON"},
 };
 
 struct wish {
-    const struct config *config;
+    struct config *config;
     enum store_erase_what what;
     str name;
 };
@@ -61,8 +62,7 @@ static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, st
 
 static int erase_by_ourselves(const struct wish *w, struct buf *out, const struct err *daemon)
 {
-    struct store_options o = {
-        .url = w->config->store_url, .spool = w->config->spool, .durability = STORE_DURABLE};
+    struct store_options o = data_store_options(w->config);
     struct store_receipt receipt;
     struct reader *r;
     struct store *s;
@@ -124,7 +124,8 @@ static bool erase_of_nothing(str receipt)
     return ok && sum == 0;
 }
 
-static void erase_print_counts(struct cli *cli, struct history *h, const struct json_node *root)
+static void erase_print_counts(struct cli *cli, struct history *h, const struct json_node *root,
+                               const char *title)
 {
     static const struct {
         const char *member, *noun;
@@ -141,7 +142,7 @@ static void erase_print_counts(struct cli *cli, struct history *h, const struct 
         long long n = (long long)history_number(h, root, counts[i].member);
 
         file_out_printf(
-            &cli->out, "%s%lld %s%s", i ? ", " : "erased: ", n, counts[i].noun, n == 1 ? "" : "s");
+            &cli->out, "%s%lld %s%s", i ? ", " : title, n, counts[i].noun, n == 1 ? "" : "s");
     }
     file_out_add(&cli->out, STR("\n"));
 }
@@ -160,7 +161,7 @@ static int erase_print(struct cli *cli, struct buf *out, bool json)
     arena_init(&h.arena, 1 << 20);
     if (json_open(&h.doc, buf_str(out), &e)) {
         root = json_root(&h.doc);
-        erase_print_counts(cli, &h, root);
+        erase_print_counts(cli, &h, root, "erased: ");
         file_out_printf(&cli->out,
                         "receipt " STR_FMT "\naudit log " STR_FMT "\n",
                         STR_ARG(history_member(&h, root, "receipt_id")),
@@ -169,6 +170,36 @@ static int erase_print(struct cli *cli, struct buf *out, bool json)
     arena_release(&h.arena);
     json_release(&h.doc);
     return CLI_OK;
+}
+
+static int erase_complain_of_nothing(const struct wish *w)
+{
+    return cli_complain(CLI_NEGATIVE,
+                        "there was nothing to erase: no %s \"" STR_FMT "\" is on record",
+                        w->what == STORE_ERASE_SESSION ? "session" : "session of the subject",
+                        STR_ARG(w->name));
+}
+
+/* Reads the store itself, also while a daemon runs. */
+static int erase_dry_run(struct cli *cli, const struct cli_args *args, const struct wish *w)
+{
+    struct history h;
+    struct err e;
+    bool ok;
+    int code = history_open(&h, args->value[CONFIG]);
+
+    if (code)
+        return code;
+    ok = query_erase(h.reader, w->what, w->name, &h.out, &e);
+    if (ok && erase_of_nothing(buf_str(&h.out))) {
+        code = erase_complain_of_nothing(w);
+    } else {
+        code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
+        if (code == CLI_OK && !args->value[JSON])
+            erase_print_counts(cli, &h, json_root(&h.doc), "would be erased: ");
+    }
+    history_close(&h);
+    return code;
 }
 
 static int erase_run(struct cli *cli, const struct cli_args *args)
@@ -183,6 +214,8 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
 
     if (!args->value[SESSION] == !args->value[SUBJECT] || w.name.n == 0)
         return cli_complain(CLI_USAGE, "erase needs either --session ID or --subject NAME");
+    if (args->value[DRY_RUN])
+        return erase_dry_run(cli, args, &w);
     if (!data_config(args->value[CONFIG], &c, &e))
         return cli_fail_config(&e);
     progress_enable();
@@ -193,10 +226,7 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
     else if (!erase_by_daemon(&w, &out, &code, &e))
         code = erase_by_ourselves(&w, &out, &e);
     if (code == CLI_OK && erase_of_nothing(buf_str(&out)))
-        code = cli_complain(CLI_NEGATIVE,
-                            "there was nothing to erase: no %s \"" STR_FMT "\" is on record",
-                            args->value[SESSION] ? "session" : "session of the subject",
-                            STR_ARG(w.name));
+        code = erase_complain_of_nothing(&w);
     else if (code == CLI_OK)
         code = erase_print(cli, &out, args->value[JSON] != NULL);
     buf_release(&out);
@@ -212,8 +242,9 @@ const struct cli_command cli_erase = {
         "Erases rows, words and journal, so that no file of the store contains the bytes any "
         "more, and prints a receipt. The audit log records the erasure, and nothing of what was "
         "erased. If the daemon runs, it does the work; if it requires a key, an operator's key "
-        "is taken from RATIONALE_KEY.",
+        "is taken from RATIONALE_KEY. --dry-run counts what would be erased, and erases nothing.",
     .examples = "  rationale erase --session my-session\n"
+                "  rationale erase --subject user-17 --dry-run\n"
                 "  rationale erase --subject user-17 --yes --json\n",
     .options = options,
     .option_count = COUNT_OF(options),

@@ -173,6 +173,8 @@ static int cli_export_run(struct cli *cli, const struct cli_args *args)
     struct history h;
     int code = export_check_args(args, sqlite);
 
+    if (!code && !history_range(args->value[SINCE], args->value[UNTIL], &f))
+        code = CLI_USAGE;
     if (!code)
         code = history_open(&h, args->value[CONFIG]);
     if (code)
@@ -187,9 +189,6 @@ static int cli_export_run(struct cli *cli, const struct cli_args *args)
         code = export_check_file(&h, output, args->value[FORCE] != NULL);
     if (code == CLI_OK && args->value[FORMAT] && !sqlite &&
         !query_format_parse(str_c(args->value[FORMAT]), &format))
-        code = CLI_USAGE;
-    if (code == CLI_OK && (!history_since(&h, "since", args->value[SINCE], &f.start_us) ||
-                           !history_since(&h, "until", args->value[UNTIL], &f.end_us)))
         code = CLI_USAGE;
     if (code == CLI_OK)
         code = output ? export_to_file(&h, output, sqlite ? NULL : &format, &f)

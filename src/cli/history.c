@@ -114,7 +114,7 @@ bool history_limit(const char *value, int64_t otherwise, int64_t max, int64_t *o
     return false;
 }
 
-bool history_since(const struct history *h, const char *option, const char *value, int64_t *out)
+static bool history_since(const char *option, const char *value, int64_t *out)
 {
     static const struct {
         char letter;
@@ -124,14 +124,13 @@ bool history_since(const struct history *h, const char *option, const char *valu
     uint64_t n;
     int64_t ms;
 
-    assert(h->asker.now_us > 0);
     *out = -1;
     if (!value)
         return true;
     for (size_t i = 0; i < COUNT_OF(units) && text.n > 1; i++)
         if (text.p[text.n - 1] == units[i].letter && str_u64(str_slice(text, 0, text.n - 1), &n) &&
             n < 1000000) {
-            *out = h->asker.now_us - (int64_t)n * units[i].seconds * 1000000;
+            *out = (clock_wall_ms(&clock_real) - (int64_t)n * units[i].seconds * 1000) * 1000;
             return true;
         }
     if (clock_parse(text, &ms)) {
@@ -142,6 +141,11 @@ bool history_since(const struct history *h, const char *option, const char *valu
                  "--%s must be a time ago (90m, 24h, 7d) or a date-time (2026-01-31T12:00:00Z)",
                  option);
     return false;
+}
+
+bool history_range(const char *since, const char *until, struct query_filter *f)
+{
+    return history_since("since", since, &f->start_us) && history_since("until", until, &f->end_us);
 }
 
 /* ---- values ---- */
@@ -227,7 +231,6 @@ void history_show_text(struct cli *cli, str text, const char *indent)
 
 str history_absent(struct history *h, str code)
 {
-    static const char *const settings[] = {"none", "summary", "text"};
     const struct config *c = h->config;
     const char *then = str_eq(code, STR("summary_only")) ? "summary" : "none";
 
@@ -242,10 +245,9 @@ str history_absent(struct history *h, str code)
     if (c->keep == CONFIG_KEEP_TEXT)
         return arena_printf(
             &h->arena, "no reasoning kept: reasoning.keep was %s then; it is text now", then);
-    assert((size_t)c->keep < COUNT_OF(settings));
     return arena_printf(&h->arena,
                         "no reasoning kept: reasoning.keep is %s in " STR_FMT "; set it to text",
-                        settings[c->keep],
+                        NAME_OF(c->keep, "none", "summary", "text"),
                         STR_ARG(c->path));
 }
 

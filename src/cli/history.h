@@ -34,11 +34,13 @@ void history_close(struct history *h);
 /* Prints an error of the store and returns its exit code. */
 int history_fail(const struct err *e);
 
+/* The values of options are checked before history_open: a wrong one is an error of usage, whatever
+ * state the store is in. */
 /* N from 1 to max; false after an error message. */
 bool history_limit(const char *value, int64_t otherwise, int64_t max, int64_t *out) MUST_USE;
-/* "24h", "7d", "90m", or a date-time: in microseconds; false after an error message. */
-bool history_since(const struct history *h, const char *option, const char *value,
-                   int64_t *out) MUST_USE;
+/* Sets the filter's range by --since and --until: "24h", "7d", "90m", or a date-time; false after
+ * an error message. */
+bool history_range(const char *since, const char *until, struct query_filter *f) MUST_USE;
 
 enum history_form {
     HISTORY_TEXT,

@@ -46,6 +46,7 @@ struct incidents_command {
     struct alert_table *alert_table;
     struct cli *cli;
     const struct cli_args *args;
+    int64_t limit; /* of the list */
 };
 
 static int incidents_show_json(struct incidents_command *c, bool ok, const struct err *e)
@@ -63,15 +64,12 @@ static int incidents_list(struct incidents_command *c)
     struct alert_table_row *rows;
     struct json_out o;
     struct err e;
-    int64_t limit;
     size_t n = 0;
     bool ok;
     int code;
 
     assert(c->alert_table);
-    if (!history_limit(c->args->value[LIMIT], 20, BOOK_LIST_MAX, &limit))
-        return CLI_USAGE;
-    f.count_max = (size_t)limit;
+    f.count_max = (size_t)c->limit;
     ok = alert_table_list(c->alert_table, &f, &c->h.arena, &rows, &n, &e);
     json_out_init(&o, &c->h.out);
     json_out_object(&o);
@@ -185,9 +183,7 @@ static int incidents_carry_out(struct incidents_command *c, bool show)
 
 static const char *incidents_verb(size_t index)
 {
-    static const char *const names[] = {"list", "show"};
-
-    return index < COUNT_OF(names) ? names[index] : NULL;
+    return NAME_OF(index, "list", "show", NULL);
 }
 
 static int incidents_run(struct cli *cli, const struct cli_args *args)
@@ -201,6 +197,8 @@ static int incidents_run(struct cli *cli, const struct cli_args *args)
                             "incidents %s takes %s",
                             word,
                             show ? "the ID of an incident" : "nothing else");
+    if (!history_limit(args->value[LIMIT], 20, BOOK_LIST_MAX, &c.limit))
+        return CLI_USAGE;
     return incidents_carry_out(&c, show);
 }
 

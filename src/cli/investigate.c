@@ -33,6 +33,7 @@ struct work {
     struct arena arena;
     struct app_local local;
     struct incident_setup *setup;
+    struct incident_options input; /* the alert and the runbook, read before the store is opened */
     struct investigate_facts facts;
     bool watching, terminal; /* terminal: stderr is one */
     pthread_t watcher;
@@ -159,6 +160,13 @@ static bool investigate_read_runbook(struct work *w, struct incident_options *o,
     return utf8_valid(o->runbook_text) || err_set(e, ERR_INPUT, "%s is not UTF-8 text", path);
 }
 
+static bool investigate_read_input(struct work *w, struct err *e)
+{
+    assert(w->args->word_count > 0);
+    return investigate_alert(w->args->words[0], &w->arena, &w->input.alert, &w->facts, e) &&
+           investigate_read_runbook(w, &w->input, e);
+}
+
 static const char *investigate_type_at(const struct incident_setup *s, size_t index)
 {
     return incident_alert_types(s)[index];
@@ -195,7 +203,7 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
     struct err none;
 
     assert(w->setup && (w->args->word_count || w->args->value[RUN]));
-    *o = (struct incident_options){.run = STR(""), .session = STR(""), .runbook_text = STR("")};
+    *o = w->input;
     o->run = id ? str_c(id) : arena_dup(&w->arena, rand_id(&w->local.host.gateway->ids, made));
     /* The input of a resumed run comes from its log. */
     if (id && w->local.host.log &&
@@ -204,14 +212,17 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
         return incident_input_read(row.input, &w->arena, o, e);
     if (w->args->word_count == 0)
         return err_set(e, ERR_INPUT, "there is no run \"%s\": it needs an alert to begin", id);
+    if (id && !investigate_read_input(w, e))
+        return false;
+    o->alert = w->input.alert;
+    o->runbook_text = w->input.runbook_text;
     o->model = str_c(w->args->value[MODEL]);
     for (size_t i = 1; strategy && i < COUNT_OF(strategies); i++)
         if (strcmp(strategy, strategies[i]) == 0)
             o->strategy = (enum incident_strategy)i;
     if (reasoning)
         o->reasoning = strcmp(reasoning, "on") == 0 ? INCIDENT_ON : INCIDENT_OFF;
-    return investigate_alert(w->args->words[0], &w->arena, &o->alert, &w->facts, e) &&
-           investigate_read_runbook(w, o, e) && investigate_check_type(w, o->alert.alert_type, e);
+    return investigate_check_type(w, o->alert.alert_type, e);
 }
 
 /* ---- one run ---- */
@@ -509,6 +520,7 @@ static int investigate_run(struct cli *cli, const struct cli_args *args)
 {
     struct work w = {.cli = cli,
                      .args = args,
+                     .input = {.run = STR(""), .session = STR(""), .runbook_text = STR("")},
                      .terminal = isatty(STDERR_FILENO) == 1,
                      .last_agent = STR(""),
                      .last_thought = STR("")};
@@ -520,10 +532,16 @@ static int investigate_run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "investigate needs an alert: a file with its JSON");
     if (args->value[AB] && args->value[REASONING])
         return cli_complain(CLI_USAGE, "--ab runs both: leave out --reasoning");
-    investigate_block_signals();
-    if (!app_local_open(config, &w.local, &e))
-        return cli_fail_open(&e, "a daemon investigates, too: send it the alert (POST /alerts)");
     arena_init(&w.arena, ARENA_MAX);
+    if (!args->value[RUN] && !investigate_read_input(&w, &e)) {
+        arena_release(&w.arena);
+        return cli_fail(&e);
+    }
+    investigate_block_signals();
+    if (!app_local_open(config, &w.local, &e)) {
+        arena_release(&w.arena);
+        return cli_fail_open(&e, "a daemon investigates, too: send it the alert (POST /alerts)");
+    }
     buf_init(&w.decisions, ARENA_MAX);
     w.watching = pthread_create(&w.watcher, NULL, investigate_wait_signals, &w) == 0;
     code = investigate_work(&w);

@@ -31,9 +31,7 @@ static const struct cli_option options[] = {
 
 static const char *keys_verb(size_t index)
 {
-    static const char *const verbs[] = {"new", "hash", "list"};
-
-    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+    return NAME_OF(index, "new", "hash", "list", NULL);
 }
 
 /* ---- new ---- */

@@ -62,8 +62,12 @@ static int list_run(struct cli *cli, const struct cli_args *args)
     struct history h;
     struct err e;
     bool ok;
-    int code = history_open(&h, args->value[CONFIG]);
+    int code;
 
+    if (!history_limit(args->value[LIMIT], 20, QUERY_LIMIT_MAX, &p.limit) ||
+        !history_range(args->value[SINCE], args->value[UNTIL], &f))
+        return CLI_USAGE;
+    code = history_open(&h, args->value[CONFIG]);
     if (code)
         return code;
     f.status[0] = str_c(args->value[STATUS]);
@@ -72,20 +76,15 @@ static int list_run(struct cli *cli, const struct cli_args *args)
     f.key = str_c(args->value[KEY]);
     f.tool = str_c(args->value[TOOL]);
     f.search = str_c(args->value[SEARCH]);
-    code = CLI_USAGE;
-    if (history_limit(args->value[LIMIT], 20, QUERY_LIMIT_MAX, &p.limit) &&
-        history_since(&h, "since", args->value[SINCE], &f.start_us) &&
-        history_since(&h, "until", args->value[UNTIL], &f.end_us)) {
-        ok = query_sessions(h.reader, &h.asker, &f, &p, &h.out, &e);
-        code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
-        if (code == CLI_OK && !args->value[JSON]) {
-            str why = history_member(&h, json_root(&h.doc), "reasoning_absent");
+    ok = query_sessions(h.reader, &h.asker, &f, &p, &h.out, &e);
+    code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
+    if (code == CLI_OK && !args->value[JSON]) {
+        str why = history_member(&h, json_root(&h.doc), "reasoning_absent");
 
-            code = history_table(&h, cli, "sessions", columns, COUNT_OF(columns));
-            history_note(cli, history_absent(&h, why));
-            list_more(&h, cli);
-            history_print_empty(&h, args, "sessions", "sessions");
-        }
+        code = history_table(&h, cli, "sessions", columns, COUNT_OF(columns));
+        history_note(cli, history_absent(&h, why));
+        list_more(&h, cli);
+        history_print_empty(&h, args, "sessions", "sessions");
     }
     history_close(&h);
     return code;

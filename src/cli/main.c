@@ -51,10 +51,7 @@ const char *cli_command_name(size_t index)
 
 static const char *cli_own_option(size_t index)
 {
-    static const char *const names[] = {"--help", "--version", NULL};
-
-    assert(index < COUNT_OF(names));
-    return names[index];
+    return NAME_OF(index, "--help", "--version", NULL);
 }
 
 static int main_unknown(str name)

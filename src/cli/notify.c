@@ -142,9 +142,7 @@ static int notify_cli_list(struct cli *cli, const struct cli_args *args)
 
 static const char *notify_cli_verb(size_t index)
 {
-    static const char *const verbs[] = {"test", "list"};
-
-    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+    return NAME_OF(index, "test", "list", NULL);
 }
 
 static int notify_cli_run(struct cli *cli, const struct cli_args *args)

@@ -170,10 +170,12 @@ static void optimize_print_result(struct cli *cli, const struct tune_result *r)
     struct file_out *out = &cli->out;
 
     file_out_printf(out,
-                    "\nrun " STR_FMT ": %llu evaluations, %llu candidates, %.3f -> %.3f\n",
+                    "\nrun " STR_FMT ": %llu evaluation%s, %llu candidate%s, %.3f -> %.3f\n",
                     STR_ARG(r->run),
                     (unsigned long long)r->calls,
+                    r->calls == 1 ? "" : "s",
                     (unsigned long long)r->candidates,
+                    r->candidates == 1 ? "" : "s",
                     r->seed_score,
                     r->best_score);
     if (!r->finished)
@@ -233,6 +235,8 @@ static int optimize_run_app(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "optimize needs a folder of labelled cases: --train FOLDER");
     if (!tune_options_of(args, &o, &e))
         return cli_complain(CLI_USAGE, "%s", e.text);
+    if (!file_check_readable(o.train, &e) || !file_check_readable(o.val, &e))
+        return cli_fail(&e);
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &local, &e))
         return cli_fail_open(&e, NULL);
     if (strcmp(args->value[APP], "policy") == 0 &&

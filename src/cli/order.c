@@ -339,13 +339,13 @@ static int order_print_state(struct cli *cli, const struct config *c, str thread
     if (str_eq(c->store_url, STR("none")))
         return cli_complain(
             CLI_CONFIG, "orders are kept in the store, and the configuration has none: set store");
+    if (!state_thread_ok(thread, &e))
+        return cli_complain(CLI_USAGE, "%s", e.text);
     if (!threads_open(c->store_url, &threads, &e))
         return cli_complain(CLI_STORE, "%s", e.text);
     arena_init(&a, TURN_ARENA_MAX);
     buf_init(&b, THREAD_TUPLE_MAX);
-    if (!state_thread_ok(thread, &e)) {
-        code = cli_complain(CLI_USAGE, "%s", e.text);
-    } else if (!state_read(threads, &who, thread, &a, &s, &e)) {
+    if (!state_read(threads, &who, thread, &a, &s, &e)) {
         code = cli_fail(&e);
     } else {
         json_out_init(&o, &b);
@@ -540,7 +540,9 @@ static int order_run(struct cli *cli, const struct cli_args *args)
 
     if (args->value[STATE] && !args->value[THREAD])
         return cli_complain(CLI_USAGE, "--state needs a conversation: --thread ID");
-    if (!config_load(config, &c, &e))
+    if (!file_check_readable(args->value[EVAL], &e))
+        return cli_fail(&e);
+    if (!file_check_readable(args->value[MENU], &e) || !config_load(config, &c, &e))
         return cli_fail_config(&e);
     if (args->value[STATE]) {
         code = order_print_state(cli, c, str_c(args->value[THREAD]));

@@ -99,6 +99,7 @@ int policy_request(struct policy_cmd *p, const char *method, str path, str body)
     assert(method && path.n && path.p[0] == '/');
     arena_reset(&p->newest);
     p->reply = STR("");
+    p->root = NULL;
     if (p->app || !policy_ask_daemon(p, method, path, body, &daemon)) {
         if (!p->app && daemon.code != ERR_NOT_FOUND)
             return cli_complain(CLI_UNREACHABLE, "%s", daemon.text);
@@ -106,6 +107,7 @@ int policy_request(struct policy_cmd *p, const char *method, str path, str body)
             return e.code == ERR_INPUT || e.code == ERR_NOT_FOUND ? cli_fail_config(&e)
                                                                   : daemon_complain(&daemon, &e);
     }
+    p->root = json_parse(&p->doc, p->reply, &e) ? json_root(&p->doc) : NULL;
     if (p->status < 300)
         return CLI_OK;
     if (p->status == 401 || p->status == 403)
@@ -127,7 +129,7 @@ void policy_add_query(struct buf *path, const char *name, const char *value)
     if (!value || !*value)
         return;
     buf_printf(path, "%c%s=", memchr(path->p, '?', path->n) ? '&' : '?', name);
-    daemon_add_encoded(path, str_c(value));
+    buf_add_percent(path, str_c(value), "");
 }
 
 void policy_add_member(struct json_out *o, const char *name, const char *value)
@@ -301,7 +303,8 @@ static int policy_cmd_labels(struct policy_cmd *p)
         cursor = policy_reply_text(p, "/next_cursor");
     } while (code == CLI_OK && cursor.n);
     if (v[POLICY_OUT] && code == CLI_OK)
-        file_out_printf(&p->cli->out, "%zu labelled cases in %s\n", n, v[POLICY_OUT]);
+        file_out_printf(
+            &p->cli->out, "%zu labelled case%s in %s\n", n, n == 1 ? "" : "s", v[POLICY_OUT]);
     return code;
 }
 
@@ -390,6 +393,7 @@ static int policy_cmd_run(struct cli *cli, const struct cli_args *args)
         return cli_fail_config(&e);
     arena_init(&p.arena, ARENA_MAX);
     arena_init(&p.newest, ARENA_MAX);
+    json_init(&p.doc);
     buf_init(&p.body, OUT_MAX);
     code = policy_cmd_act(&p);
     if (p.app)
@@ -397,6 +401,7 @@ static int policy_cmd_run(struct cli *cli, const struct cli_args *args)
     if (p.local.local)
         app_local_close(&p.local);
     buf_release(&p.body);
+    json_release(&p.doc);
     arena_release(&p.arena);
     arena_release(&p.newest);
     config_release(p.config);

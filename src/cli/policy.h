@@ -37,6 +37,8 @@ struct policy_cmd {
     struct arena newest; /* the reply to the newest request */
     int status;
     str reply;
+    struct json doc;
+    const struct json_node *root; /* of the reply; NULL: it is not JSON */
     struct progress progress; /* of a re-verification */
 };
 

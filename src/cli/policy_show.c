@@ -28,50 +28,41 @@ int policy_show_raw(struct policy_cmd *p)
 
 str policy_reply_text(struct policy_cmd *p, const char *pointer)
 {
-    str text = STR("");
-    struct json doc;
-    struct err e;
+    const struct json_node *v = p->root ? json_pointer(&p->doc, str_c(pointer)) : NULL;
+    str text;
 
     assert(pointer[0] == '/');
-    if (json_open(&doc, p->reply, &e) &&
-        json_text(&doc, json_pointer(&doc, str_c(pointer)), &p->arena, &text))
-        text = arena_dup(&p->arena, text);
-    json_release(&doc);
-    return text;
+    return v && json_text(&p->doc, v, &p->arena, &text) ? arena_dup(&p->arena, text) : STR("");
+}
+
+static int64_t policy_reply_number(struct policy_cmd *p, const char *name)
+{
+    return json_get_i64(&p->doc, p->root, name, 0);
 }
 
 /* A member for a terminal: a text, or the JSON of anything else. */
-static const char *policy_cell(struct policy_cmd *p, const struct json *doc,
-                               const struct json_node *v, const char *name)
+static const char *policy_cell(struct policy_cmd *p, const struct json_node *v, const char *name)
 {
-    const struct json_node *m = json_find(doc, v, str_c(name));
+    const struct json_node *m = json_find(&p->doc, v, str_c(name));
     str text = STR("");
 
     assert(name);
-    if (m && m->kind != JSON_NULL && !json_text(doc, m, &p->arena, &text))
-        text = json_raw(doc, m);
+    if (m && m->kind != JSON_NULL && !json_text(&p->doc, m, &p->arena, &text))
+        text = json_raw(&p->doc, m);
     return history_line(&p->arena, text, SHOWN).p;
 }
 
-/* Prints the list of a reply, each row by `show`; returns the number of rows. */
-static size_t policy_each(struct policy_cmd *p, const char *pointer,
-                          void (*show)(struct policy_cmd *, const struct json *,
-                                       const struct json_node *))
+/* Prints a list of the reply, each row by `show`; returns the number of rows. */
+static size_t policy_each(struct policy_cmd *p, const char *name,
+                          void (*show)(struct policy_cmd *, const struct json_node *))
 {
-    struct json doc;
-    struct err e;
     size_t n = 0;
 
-    assert(pointer[0] == '/' && show);
-    if (json_open(&doc, p->reply, &e)) {
-        const struct json_node *list = json_pointer(&doc, str_c(pointer));
-
-        JSON_FOREACH(v, &doc, list) {
-            show(p, &doc, v);
-            n++;
-        }
+    assert(name && show);
+    JSON_FOREACH(v, &p->doc, json_find(&p->doc, p->root, str_c(name))) {
+        show(p, v);
+        n++;
     }
-    json_release(&doc);
     return n;
 }
 
@@ -85,21 +76,17 @@ int policy_show_versions(struct policy_cmd *p)
                                                   {"TO", TABLE_TEXT, 0},
                                                   {"IN FORCE", TABLE_TEXT, 0}};
     static const char *const names[] = {"id", "version", "effective_from", "effective_to"};
-    struct json doc;
     struct table t;
-    struct err e;
 
     if (policy_show_json(p))
         return CLI_OK;
     table_begin(&t, p->cli, columns, COUNT_OF(columns));
-    if (json_open(&doc, p->reply, &e))
-        JSON_FOREACH(v, &doc, json_pointer(&doc, STR("/documents"))) {
-            for (size_t i = 0; i < COUNT_OF(names); i++)
-                table_add(&t, str_c(policy_cell(p, &doc, v, names[i])));
-            table_add(&t, json_get_true(&doc, v, "in_force") ? STR("yes") : STR(""));
-        }
+    JSON_FOREACH(v, &p->doc, json_find(&p->doc, p->root, STR("documents"))) {
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            table_add(&t, str_c(policy_cell(p, v, names[i])));
+        table_add(&t, json_get_true(&p->doc, v, "in_force") ? STR("yes") : STR(""));
+    }
     table_end(&t);
-    json_release(&doc);
     return CLI_OK;
 }
 
@@ -107,171 +94,150 @@ int policy_show_versions(struct policy_cmd *p)
 
 void policy_show_progress(struct policy_cmd *p)
 {
-    struct json doc;
-    struct err e;
-
-    if (json_open(&doc, p->reply, &e)) {
-        const struct json_node *root = json_root(&doc);
-
-        if (!p->progress.shown)
-            p->progress =
-                progress_begin("reverify", "cases", (uint64_t)json_get_i64(&doc, root, "total", 0));
-        progress_set(&p->progress, (uint64_t)json_get_i64(&doc, root, "done", 0));
-        progress_note(&p->progress,
-                      arena_printf(&p->arena,
-                                   "%lld verdicts flipped",
-                                   (long long)json_get_i64(&doc, root, "flipped", 0)));
-    }
-    json_release(&doc);
+    if (!p->root)
+        return;
+    if (!p->progress.shown)
+        p->progress =
+            progress_begin("reverify", "cases", (uint64_t)policy_reply_number(p, "total"));
+    progress_set(&p->progress, (uint64_t)policy_reply_number(p, "done"));
+    progress_note(
+        &p->progress,
+        arena_printf(&p->arena, "flipped: %lld", (long long)policy_reply_number(p, "flipped")));
 }
 
-static void policy_change_row(struct policy_cmd *p, const struct json *doc,
-                              const struct json_node *v)
+static void policy_change_row(struct policy_cmd *p, const struct json_node *v)
 {
-    const struct json_node *was = json_find(doc, v, STR("old"));
-    const struct json_node *is = json_find(doc, v, STR("new"));
-    const char *error = policy_cell(p, doc, v, "error");
+    const struct json_node *was = json_find(&p->doc, v, STR("old"));
+    const struct json_node *is = json_find(&p->doc, v, STR("new"));
+    const char *error = policy_cell(p, v, "error");
 
     if (*error) {
-        file_out_printf(&p->cli->out, "%s  failed: %s\n", policy_cell(p, doc, v, "case_id"), error);
+        file_out_printf(&p->cli->out, "%s  failed: %s\n", policy_cell(p, v, "case_id"), error);
         return;
     }
     file_out_printf(&p->cli->out,
                     "%s%s  %s%s\n  %s (version %s) -> %s (version %s)%s\n  section: %s\n"
                     "  was: %s\n  now: %s\n",
                     cli_bold(p->cli),
-                    policy_cell(p, doc, v, "case_id"),
-                    policy_cell(p, doc, v, "criterion_id"),
+                    policy_cell(p, v, "case_id"),
+                    policy_cell(p, v, "criterion_id"),
                     cli_plain(p->cli),
-                    policy_cell(p, doc, was, "status"),
-                    policy_cell(p, doc, was, "version"),
-                    policy_cell(p, doc, is, "status"),
-                    policy_cell(p, doc, is, "version"),
-                    strcmp(policy_cell(p, doc, is, "masked"), "true") == 0
+                    policy_cell(p, was, "status"),
+                    policy_cell(p, was, "version"),
+                    policy_cell(p, is, "status"),
+                    policy_cell(p, is, "version"),
+                    strcmp(policy_cell(p, is, "masked"), "true") == 0
                         ? "; values of the case are masked in the store"
                         : "",
-                    policy_cell(p, doc, is, "section"),
-                    policy_cell(p, doc, was, "rationale"),
-                    policy_cell(p, doc, is, "rationale"));
+                    policy_cell(p, is, "section"),
+                    policy_cell(p, was, "rationale"),
+                    policy_cell(p, is, "rationale"));
 }
 
 int policy_show_reverify(struct policy_cmd *p)
 {
-    const struct json_node *root;
-    struct json doc;
-    struct err e;
-    int code = CLI_INTERNAL;
+    int64_t cases = policy_reply_number(p, "done"), criteria = policy_reply_number(p, "criteria");
+    int64_t flipped = policy_reply_number(p, "flipped");
+    int code = flipped ? CLI_NEGATIVE : CLI_OK;
 
-    if (json_open(&doc, p->reply, &e)) {
-        root = json_root(&doc);
-        code = json_get_i64(&doc, root, "flipped", 0) ? CLI_NEGATIVE : CLI_OK;
-        if (json_is(&doc, json_find(&doc, root, STR("status")), STR("failed")))
-            code = cli_complain(CLI_INTERNAL, "it failed: %s", policy_cell(p, &doc, root, "error"));
-        if (!policy_show_json(p)) {
-            (void)policy_each(p, "/changes", policy_change_row);
-            file_out_printf(&p->cli->out,
-                            "%lld cases, %lld criteria: %lld flipped, %lld failed\n",
-                            (long long)json_get_i64(&doc, root, "done", 0),
-                            (long long)json_get_i64(&doc, root, "criteria", 0),
-                            (long long)json_get_i64(&doc, root, "flipped", 0),
-                            (long long)json_get_i64(&doc, root, "failed", 0));
-        }
-    }
-    json_release(&doc);
+    if (!p->root)
+        return CLI_INTERNAL;
+    if (str_eq(policy_reply_text(p, "/status"), STR("failed")))
+        code = cli_complain(CLI_INTERNAL, "it failed: %s", policy_cell(p, p->root, "error"));
+    if (policy_show_json(p))
+        return code;
+    (void)policy_each(p, "changes", policy_change_row);
+    file_out_printf(&p->cli->out,
+                    "%lld case%s, %lld criteri%s: %lld flipped, %lld failed\n",
+                    (long long)cases,
+                    cases == 1 ? "" : "s",
+                    (long long)criteria,
+                    criteria == 1 ? "on" : "a",
+                    (long long)flipped,
+                    (long long)policy_reply_number(p, "failed"));
     return code;
 }
 
 /* ---- proposals ---- */
 
-static void policy_proposal_row(struct policy_cmd *p, const struct json *doc,
-                                const struct json_node *v)
+static void policy_proposal_row(struct policy_cmd *p, const struct json_node *v)
 {
-    const char *value = policy_cell(p, doc, v, "value");
-    const char *section = policy_cell(p, doc, v, "section");
+    const char *value = policy_cell(p, v, "value");
+    const char *section = policy_cell(p, v, "section");
 
     file_out_printf(&p->cli->out,
                     "%s  %-9s  %s%s%s\n    %s%sp. %s: \"%s\"\n",
-                    policy_cell(p, doc, v, "id"),
-                    policy_cell(p, doc, v, "state"),
-                    policy_cell(p, doc, v, "name"),
+                    policy_cell(p, v, "id"),
+                    policy_cell(p, v, "state"),
+                    policy_cell(p, v, "name"),
                     *value ? " = " : "",
                     value,
                     section,
                     *section ? ", " : "",
-                    policy_cell(p, doc, v, "page"),
-                    policy_cell(p, doc, v, "quote"));
+                    policy_cell(p, v, "page"),
+                    policy_cell(p, v, "quote"));
 }
 
 int policy_show_proposals(struct policy_cmd *p)
 {
-    if (!policy_show_json(p) && !policy_each(p, "/proposals", policy_proposal_row))
+    if (!policy_show_json(p) && !policy_each(p, "proposals", policy_proposal_row))
         file_out_add(&p->cli->out, STR("nothing is proposed\n"));
     return CLI_OK;
 }
 
-static void policy_failure_row(struct policy_cmd *p, const struct json *doc,
-                               const struct json_node *v)
+static void policy_failure_row(struct policy_cmd *p, const struct json_node *v)
 {
-    (void)p;
-    (void)cli_complain(CLI_OK,
-                       "part %s gave nothing: %s",
-                       policy_cell(p, doc, v, "part"),
-                       policy_cell(p, doc, v, "reason"));
+    (void)cli_complain(
+        CLI_OK, "part %s gave nothing: %s", policy_cell(p, v, "part"), policy_cell(p, v, "reason"));
 }
 
 int policy_show_extracted(struct policy_cmd *p)
 {
-    struct json doc;
-    struct err e;
+    const struct json_node *dropped = json_find(&p->doc, p->root, STR("dropped"));
     size_t n;
 
     if (policy_show_json(p))
         return CLI_OK;
-    n = policy_each(p, "/proposals", policy_proposal_row);
-    (void)policy_each(p, "/failures", policy_failure_row);
-    if (json_open(&doc, p->reply, &e)) {
-        const struct json_node *dropped = json_find(&doc, json_root(&doc), STR("dropped"));
-
+    n = policy_each(p, "proposals", policy_proposal_row);
+    (void)policy_each(p, "failures", policy_failure_row);
+    if (p->root)
         file_out_printf(
             &p->cli->out,
             "%zu proposed; dropped: %lld whose quote is not in the text, %lld invalid, "
             "%lld twice\nconfirm those that are right: rationale policy confirm ID...\n",
             n,
-            (long long)json_get_i64(&doc, dropped, "quote_not_found", 0),
-            (long long)json_get_i64(&doc, dropped, "invalid", 0),
-            (long long)json_get_i64(&doc, dropped, "duplicate", 0));
-    }
-    json_release(&doc);
+            (long long)json_get_i64(&p->doc, dropped, "quote_not_found", 0),
+            (long long)json_get_i64(&p->doc, dropped, "invalid", 0),
+            (long long)json_get_i64(&p->doc, dropped, "duplicate", 0));
     return CLI_OK;
 }
 
 /* ---- reviews ---- */
 
-static void policy_queue_row(struct policy_cmd *p, const struct json *doc,
-                             const struct json_node *v)
+static void policy_queue_row(struct policy_cmd *p, const struct json_node *v)
 {
-    const struct json_node *review = json_find(doc, v, STR("review"));
+    const struct json_node *review = json_find(&p->doc, v, STR("review"));
 
     file_out_printf(&p->cli->out,
                     "%s\n  %s  %s  %s (%s)  version %s\n  %s\n",
-                    policy_cell(p, doc, v, "result_id"),
-                    policy_cell(p, doc, v, "case_id"),
-                    policy_cell(p, doc, v, "criterion_id"),
-                    policy_cell(p, doc, v, "status"),
-                    policy_cell(p, doc, v, "reason_code"),
-                    policy_cell(p, doc, v, "policy_version"),
-                    policy_cell(p, doc, v, "rationale"));
+                    policy_cell(p, v, "result_id"),
+                    policy_cell(p, v, "case_id"),
+                    policy_cell(p, v, "criterion_id"),
+                    policy_cell(p, v, "status"),
+                    policy_cell(p, v, "reason_code"),
+                    policy_cell(p, v, "policy_version"),
+                    policy_cell(p, v, "rationale"));
     if (review && review->kind == JSON_OBJECT)
         file_out_printf(&p->cli->out,
                         "  %s by %s: %s\n",
-                        policy_cell(p, doc, review, "status"),
-                        policy_cell(p, doc, review, "decided_by"),
-                        policy_cell(p, doc, review, "reason"));
+                        policy_cell(p, review, "status"),
+                        policy_cell(p, review, "decided_by"),
+                        policy_cell(p, review, "reason"));
 }
 
 int policy_show_queue(struct policy_cmd *p)
 {
-    if (!policy_show_json(p) && !policy_each(p, "/results", policy_queue_row))
+    if (!policy_show_json(p) && !policy_each(p, "results", policy_queue_row))
         file_out_add(&p->cli->out, STR("nothing waits\n"));
     return CLI_OK;
 }
@@ -293,23 +259,16 @@ static int policy_label_write(struct policy_cmd *p, size_t n, str text)
 int policy_show_labels(struct policy_cmd *p, size_t *n)
 {
     bool files = p->args->value[POLICY_OUT] != NULL;
-    struct json doc;
-    struct err e;
     int code = CLI_OK;
 
-    if (json_open(&doc, p->reply, &e)) {
-        const struct json_node *list = json_find(&doc, json_root(&doc), STR("cases"));
-
-        JSON_FOREACH(v, &doc, list) {
-            ++*n;
-            if (!files) {
-                cli_put_json(p->cli, json_raw(&doc, v));
-                file_out_add(&p->cli->out, STR("\n"));
-            } else if (code == CLI_OK) {
-                code = policy_label_write(p, *n, json_raw(&doc, v));
-            }
+    JSON_FOREACH(v, &p->doc, json_find(&p->doc, p->root, STR("cases"))) {
+        ++*n;
+        if (!files) {
+            cli_put_json(p->cli, json_raw(&p->doc, v));
+            file_out_add(&p->cli->out, STR("\n"));
+        } else if (code == CLI_OK) {
+            code = policy_label_write(p, *n, json_raw(&p->doc, v));
         }
     }
-    json_release(&doc);
     return code;
 }

@@ -7,6 +7,7 @@
  */
 #include "apps/tune/tune.h"
 #include "cli/daemon.h"
+#include "cli/data.h"
 #include "cli/history.h"
 #include "cli/table.h"
 
@@ -36,9 +37,7 @@ struct prompts {
 
 static const char *prompts_verb(size_t index)
 {
-    static const char *const verbs[] = {"list", "show", "add", "approve", "activate", "retire"};
-
-    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+    return NAME_OF(index, "list", "show", "add", "approve", "activate", "retire", NULL);
 }
 
 static bool prompts_open_registry(struct prompts *p, struct err *e)
@@ -227,8 +226,7 @@ static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *
 static int prompts_by_ourselves(struct prompts *p, str id, enum prompt_state to,
                                 const struct err *daemon)
 {
-    struct store_options o = {
-        .url = p->config->store_url, .spool = p->config->spool, .durability = STORE_DURABLE};
+    struct store_options o = data_store_options(p->config);
     struct err e;
 
     assert(!p->store);

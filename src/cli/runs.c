@@ -44,6 +44,8 @@ struct runs {
     struct cli *cli;
     const struct cli_args *args;
     bool of_agent; /* `rationale run` can resume it */
+    int64_t limit; /* of the list */
+    int64_t seq;   /* of the call that is decided */
 };
 
 static int runs_show(struct runs *r, bool ok, const struct err *e)
@@ -91,14 +93,11 @@ static int runs_list(struct runs *r)
                              .app = str_c(r->args->value[APP]),
                              .key = STR("")};
     struct err e;
-    int64_t limit;
     int code;
     bool ok;
 
     assert(r->log);
-    if (!history_limit(r->args->value[LIMIT], 20, AGENT_LIST_MAX, &limit))
-        return CLI_USAGE;
-    f.count_max = (size_t)limit;
+    f.count_max = (size_t)r->limit;
     ok = run_json_list(r->log, &f, true, &r->h.out, &e);
     code = runs_show(r, ok, &e);
     if (code != CLI_OK || r->args->value[JSON])
@@ -210,7 +209,7 @@ static bool runs_by_daemon(struct runs *r, str body, int *code)
     return there;
 }
 
-static int runs_by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
+static int runs_by_ourselves(struct runs *r, enum agent_word word)
 {
     struct agent_log *log;
     struct agent_row row;
@@ -221,10 +220,10 @@ static int runs_by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
         return cli_complain(CLI_STORE, "the store: %s", e.text);
     ok = (word != AGENT_CHANGE ||
           agent_check_change(
-              log, str_c(r->args->words[1]), seq, str_c(r->args->value[ARGUMENTS]), &e)) &&
+              log, str_c(r->args->words[1]), r->seq, str_c(r->args->value[ARGUMENTS]), &e)) &&
          agent_answer(log,
                       str_c(r->args->words[1]),
-                      seq,
+                      r->seq,
                       &(struct agent_decision){.word = word,
                                                .arguments = str_c(r->args->value[ARGUMENTS]),
                                                .note = str_c(r->args->value[NOTE]),
@@ -264,19 +263,14 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     static const char *const words[] = {"approve", "deny", "change"};
     const char *changed = r->args->value[ARGUMENTS];
     struct buf body;
-    uint64_t seq;
     int code = CLI_OK;
     bool resumed;
 
     assert(r->args->word_count == 3);
-    if (!str_u64(str_c(r->args->words[2]), &seq) || seq > INT64_MAX)
-        return cli_complain(CLI_USAGE, "SEQ must be the number of the call that waits");
-    if (!runs_arguments_ok(changed) || (changed && word == AGENT_DENY))
-        return cli_complain(CLI_USAGE, "--arguments must be a JSON object, and goes with approve");
     word = changed ? AGENT_CHANGE : word;
     assert((size_t)word < COUNT_OF(words));
     buf_init(&body, 1 << 20);
-    buf_printf(&body, "{\"seq\":%llu,\"word\":\"%s\"", (unsigned long long)seq, words[word]);
+    buf_printf(&body, "{\"seq\":%llu,\"word\":\"%s\"", (unsigned long long)r->seq, words[word]);
     if (changed)
         buf_printf(&body, ",\"arguments\":%s", changed);
     if (r->args->value[NOTE]) {
@@ -285,7 +279,7 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     }
     buf_add_c(&body, '}');
     if (!runs_by_daemon(r, buf_str(&body), &code))
-        code = runs_by_ourselves(r, (int64_t)seq, word);
+        code = runs_by_ourselves(r, word);
     buf_release(&body);
     if (code != CLI_OK)
         return code;
@@ -334,6 +328,25 @@ static const char *verb_name(size_t index)
     return index < COUNT_OF(verbs) ? verbs[index].name : NULL;
 }
 
+/* Checked before the store is opened. */
+static bool runs_check_values(struct runs *r, const struct verb *v)
+{
+    const char *changed = r->args->value[ARGUMENTS];
+    uint64_t seq = 0;
+
+    assert(r->args->word_count <= 3);
+    if (v->words == 3 && (!str_u64(str_c(r->args->words[2]), &seq) || seq > INT64_MAX)) {
+        cli_complain(CLI_USAGE, "SEQ must be the number of the call that waits");
+        return false;
+    }
+    if (v->words == 3 && (!runs_arguments_ok(changed) || (changed && v->run == runs_deny_run))) {
+        cli_complain(CLI_USAGE, "--arguments must be a JSON object, and goes with approve");
+        return false;
+    }
+    r->seq = (int64_t)seq;
+    return history_limit(r->args->value[LIMIT], 20, AGENT_LIST_MAX, &r->limit);
+}
+
 static int runs_carry_out(struct runs *r, const struct verb *v, const char *config)
 {
     struct err e;
@@ -367,6 +380,8 @@ static int runs_run(struct cli *cli, const struct cli_args *args)
                             verbs[i].words == 1   ? "nothing else"
                             : verbs[i].words == 2 ? "the ID of a run"
                                                   : "the ID of a run and the SEQ of a call");
+    if (!runs_check_values(&r, &verbs[i]))
+        return CLI_USAGE;
     return runs_carry_out(&r, &verbs[i], args->value[CONFIG]);
 }
 

@@ -29,20 +29,19 @@ static int search_run(struct cli *cli, const struct cli_args *args)
 
     if (args->word_count == 0 || str_trim(str_c(args->words[0])).n == 0)
         return cli_complain(CLI_USAGE, "search needs words to look for");
+    if (!history_limit(args->value[LIMIT], 20, QUERY_LIMIT_MAX, &limit))
+        return CLI_USAGE;
     code = history_open(&h, args->value[CONFIG]);
     if (code)
         return code;
-    code = CLI_USAGE;
-    if (history_limit(args->value[LIMIT], 20, QUERY_LIMIT_MAX, &limit)) {
-        ok = query_search(h.reader, &h.asker, str_c(args->words[0]), limit, &h.out, &e);
-        code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
-        if (code == CLI_OK && !args->value[JSON]) {
-            str why = history_member(&h, json_root(&h.doc), "reasoning_absent");
+    ok = query_search(h.reader, &h.asker, str_c(args->words[0]), limit, &h.out, &e);
+    code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
+    if (code == CLI_OK && !args->value[JSON]) {
+        str why = history_member(&h, json_root(&h.doc), "reasoning_absent");
 
-            code = history_table(&h, cli, "results", columns, COUNT_OF(columns));
-            history_note(cli, history_absent(&h, why));
-            history_print_empty(&h, args, "results", "calls");
-        }
+        code = history_table(&h, cli, "results", columns, COUNT_OF(columns));
+        history_note(cli, history_absent(&h, why));
+        history_print_empty(&h, args, "results", "calls");
     }
     history_close(&h);
     return code;

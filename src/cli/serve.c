@@ -20,11 +20,20 @@ static const struct cli_option options[] = {
 static void serve_on_ready(void *ctx, str url)
 {
     struct cli *cli = ctx;
+    struct file_out person;
 
     assert(url.n > 0);
     progress_disable(); /* from here on only the log is written */
     file_out_printf(&cli->out, "listening on " STR_FMT "\n", STR_ARG(url));
     file_out_flush(&cli->out);
+    if (!cli->terminal)
+        return;
+    file_out_init(&person, STDERR_FILENO);
+    file_out_add(
+        &person,
+        STR("open it in a browser, or see calls with `rationale tail` and `rationale list`;"
+            " Ctrl-C ends it\n"));
+    file_out_flush(&person);
 }
 
 /* What to do about a store that cannot be written, with ": " before it; else "". */

@@ -65,21 +65,20 @@ static int stats_run(struct cli *cli, const struct cli_args *args)
     struct query_filter f = query_filter_none;
     struct history h;
     struct err e;
-    int code = history_open(&h, args->value[CONFIG]);
+    int code;
 
+    if (!history_range(args->value[SINCE], args->value[UNTIL], &f))
+        return CLI_USAGE;
+    code = history_open(&h, args->value[CONFIG]);
     if (code)
         return code;
-    code = CLI_USAGE;
-    if (history_since(&h, "since", args->value[SINCE], &f.start_us) &&
-        history_since(&h, "until", args->value[UNTIL], &f.end_us)) {
-        ok = thinking ? query_reasoning(h.reader, &h.asker, &f, &h.out, &e)
-                      : query_usage(h.reader, &h.asker, by, &f, &h.out, &e);
-        code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
-        if (code == CLI_OK && !args->value[JSON]) {
-            code = thinking ? history_table(&h, cli, "rows", reasoning, COUNT_OF(reasoning))
-                            : stats_usage_table(&h, cli, by);
-            history_print_empty(&h, args, thinking ? "rows" : "groups", "calls");
-        }
+    ok = thinking ? query_reasoning(h.reader, &h.asker, &f, &h.out, &e)
+                  : query_usage(h.reader, &h.asker, by, &f, &h.out, &e);
+    code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
+    if (code == CLI_OK && !args->value[JSON]) {
+        code = thinking ? history_table(&h, cli, "rows", reasoning, COUNT_OF(reasoning))
+                        : stats_usage_table(&h, cli, by);
+        history_print_empty(&h, args, thinking ? "rows" : "groups", "calls");
     }
     history_close(&h);
     return code;

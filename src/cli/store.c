@@ -14,9 +14,9 @@ static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
 };
 
-static int store_cli_adopt(struct cli *cli, const struct config *c, const struct cli_args *args)
+static int store_cli_adopt(struct cli *cli, struct config *c, const struct cli_args *args)
 {
-    struct store_options o = {.url = c->store_url, .durability = STORE_DURABLE};
+    struct store_options o = data_store_options(c);
     uint64_t records = 0;
     struct err e;
 
@@ -58,9 +58,7 @@ static int store_cli_daemons(struct cli *cli, const struct config *c)
 
 static const char *store_cli_verb(size_t index)
 {
-    static const char *const verbs[] = {"adopt", "daemons"};
-
-    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+    return NAME_OF(index, "adopt", "daemons", NULL);
 }
 
 static int store_cli_run(struct cli *cli, const struct cli_args *args)

@@ -7,8 +7,10 @@
 #include "apps/policy/version.h"
 #include "cli/cases.h"
 #include "cli/history.h"
+#include "cli/table.h"
 
 #define LINE_MAX_SHOWN 2000
+#define ROWS_MAX 1000 /* printed at once */
 #define OUT_MAX ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)2 << 30)
 
@@ -36,6 +38,7 @@ struct verifying {
     struct app_local local;
     struct policy_service *service; /* NULL: no configuration, so neither a model nor a record */
     struct cases cases;
+    struct table rows; /* of several cases */
     size_t done, met, missing, uncertain, failed;
     bool all_met;
     int code;       /* exit code of the failure */
@@ -118,18 +121,26 @@ static void verify_show_case(struct verifying *v, const struct policy_review *r,
         file_out_printf(&cli->out, "\n  run " STR_FMT "\n", STR_ARG(r->run));
 }
 
-static void verify_show_row(struct verifying *v, const struct policy_review *r, struct arena *a)
+static const struct table_column row_columns[] = {{"CASE", TABLE_TEXT, 24},
+                                                  {"CRITERION", TABLE_TEXT, 24},
+                                                  {"STATUS", TABLE_STATUS, 9},
+                                                  {"CONFIDENCE", TABLE_RIGHT, 5},
+                                                  {"REASON", TABLE_TEXT, 0}};
+
+/* A model's verdicts take long, so each case is shown when it is done. */
+static void verify_show_rows(struct verifying *v, const struct policy_review *r)
 {
-    for (size_t i = 0; i < r->verdict.n; i++)
-        file_out_printf(&v->cli->out,
-                        "%-32s %-24s %s%-9s%s  %.3f  " STR_FMT "\n",
-                        history_line(a, r->c.case_id, 60).p,
-                        history_line(a, r->verdict.results[i].criterion_id, 60).p,
-                        cli_status(v->cli, str_c(policy_status_name(r->verdict.results[i].status))),
-                        policy_status_name(r->verdict.results[i].status),
-                        cli_plain(v->cli),
-                        r->verdict.results[i].confidence,
-                        STR_ARG(r->verdict.results[i].reason_code));
+    for (size_t i = 0; i < r->verdict.n; i++) {
+        const struct policy_result *x = &r->verdict.results[i];
+
+        table_add(&v->rows, r->c.case_id);
+        table_add(&v->rows, x->criterion_id);
+        table_add(&v->rows, str_c(policy_status_name(x->status)));
+        table_printf(&v->rows, "%.3f", x->confidence);
+        table_add(&v->rows, x->reason_code);
+    }
+    if (v->service || v->rows.count > ROWS_MAX * COUNT_OF(row_columns))
+        table_flush(&v->rows);
 }
 
 static int verify_by_size(const void *a, const void *b)
@@ -153,10 +164,12 @@ static void verify_show_sums(struct verifying *v)
     assert(v->took_count <= v->took_cap);
     qsort(v->took, v->took_count, sizeof v->took[0], verify_by_size);
     (void)fprintf(stderr,
-                  "%zu cases, %zu criteria: %zu met, %zu missing, %zu uncertain; "
+                  "%zu case%s, %zu criteri%s: %zu met, %zu missing, %zu uncertain; "
                   "P50 %.2f ms, P95 %.2f ms a criterion, model time excluded\n",
                   v->done,
+                  v->done == 1 ? "" : "s",
                   v->took_count,
+                  v->took_count == 1 ? "on" : "a",
                   v->met,
                   v->missing,
                   v->uncertain,
@@ -254,7 +267,7 @@ static void verify_one(void *ctx, const char *name, str text)
             cli_put_json(v->cli, r->envelope);
             file_out_add(&v->cli->out, STR("\n"));
         } else if (v->cases.many) {
-            verify_show_row(v, r, &a);
+            verify_show_rows(v, r);
         } else {
             verify_show_case(v, r, &a);
         }
@@ -279,6 +292,9 @@ static int verify_open_all(struct verifying *v)
     struct err e;
 
     assert(!v->doc && !v->service);
+    for (int i = 0; i < args->word_count; i++)
+        if (!file_check_readable(args->words[i], &e))
+            return cli_fail(&e);
     if (args->value[POLICY] && !policy_doc_load(NULL, args->value[POLICY], &v->doc, &e))
         return cli_fail(&e);
     if (!verify_wants_config(args))
@@ -304,8 +320,13 @@ static int verify_run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "--run is of one case: name its file");
     code = verify_open_all(&v);
     if (code == CLI_OK) {
+        table_begin(&v.rows, cli, row_columns, COUNT_OF(row_columns));
         if (!cases_each(&v.cases, verify_one, &v, &e))
             code = cli_fail(&e);
+        if (v.rows.count)
+            table_end(&v.rows);
+        else
+            table_release(&v.rows);
         if (v.cases.many && v.done)
             verify_show_sums(&v);
         if (code == CLI_OK)

@@ -105,9 +105,9 @@ struct call_sink {
     bool (*on_restart)(void *ctx);
 };
 
-/* For store_options.count_interrupted; `gateway` is a struct gateway. The reasoning is counted, and
- * the answer as that of any reply for which the provider reports no usage. */
-void call_count_interrupted(void *gateway, struct store_call *row);
+/* For store_options.count_interrupted of a command; `config` is a struct config. The reasoning is
+ * counted, and the answer as that of any reply for which the provider reports no usage. */
+void call_count_interrupted(void *config, struct store_call *row);
 
 /* The receiver of a call's events. */
 struct call_listener {

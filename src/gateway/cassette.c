@@ -4,6 +4,7 @@
  */
 #include "gateway/cassette.h"
 
+#include "base/base64.h"
 #include "base/map.h"
 #include "base/utf8.h"
 #include "gateway/cassette_internal.h"
@@ -127,10 +128,16 @@ static bool cassette_read_piece(struct cassette *c, const struct json *doc,
     if (!json_i64(doc, json_at(doc, v, 0), &ms) || ms < 0 || ms > MS_MAX || json_count(doc, v) != 2)
         return err_set(e, ERR_INPUT, "a piece is [milliseconds, text]");
     out->after_ms = (uint64_t)ms;
-    if (b64)
-        return (json_text(doc, b64, &c->arena, &text) &&
-                cassette_b64_decode(text, &c->arena, &out->bytes)) ||
-               err_set(e, ERR_INPUT, "\"b64\" is not base64");
+    if (b64) {
+        struct buf raw;
+        bool ok = json_text(doc, b64, &c->arena, &text);
+
+        buf_init(&raw, LINE_SIZE_MAX);
+        ok = ok && base64_decode(text, &raw);
+        out->bytes = arena_dup(&c->arena, buf_str(&raw));
+        buf_release(&raw);
+        return ok || err_set(e, ERR_INPUT, "\"b64\" is not base64");
+    }
     if (!json_text(doc, bytes, &c->arena, &text))
         return err_set(e, ERR_INPUT, "a piece's text is a string or {\"b64\": ...}");
     out->bytes = arena_dup(&c->arena, text);

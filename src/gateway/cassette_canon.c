@@ -12,7 +12,9 @@ enum place { INSIDE, ON_TOP, ON_TOP_STREAMED };
 
 static enum place cassette_canon_place_of(str path)
 {
-    return str_ends(path, STR("/api/chat")) ? ON_TOP_STREAMED : ON_TOP;
+    return str_ends(path, STR("/api/chat")) || str_ends(path, STR("/api/generate"))
+               ? ON_TOP_STREAMED
+               : ON_TOP;
 }
 
 /* Members that a client may vary without changing the question, and members with their default. */

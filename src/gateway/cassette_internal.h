@@ -13,6 +13,3 @@ void cassette_body(str body, struct json *doc, struct buf *quoted);
 /* The JSON pointer of the first difference between two canonical bodies; false if they are
  * equal. */
 bool cassette_differ(const struct json *da, const struct json *db, str path, struct buf *pointer);
-
-bool cassette_b64_decode(str text, struct arena *a, str *out) MUST_USE;
-void cassette_b64_encode(str bytes, struct buf *out);

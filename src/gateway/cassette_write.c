@@ -4,59 +4,10 @@
  */
 #include "gateway/cassette_internal.h"
 
+#include "base/base64.h"
 #include "base/utf8.h"
 
 #define BODY_MAX ((size_t)1 << 30)
-
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-void cassette_b64_encode(str bytes, struct buf *out)
-{
-    for (size_t at = 0; at < bytes.n; at += 3) {
-        size_t n = bytes.n - at < 3 ? bytes.n - at : 3;
-        uint32_t v = 0;
-        char four[4] = {'=', '=', '=', '='};
-
-        for (size_t i = 0; i < 3; i++)
-            v = v << 8 | (i < n ? (unsigned char)bytes.p[at + i] : 0);
-        for (size_t i = 0; i <= n; i++)
-            four[i] = alphabet[v >> (18 - 6 * i) & 63];
-        buf_add(out, (str){four, 4});
-    }
-}
-
-/* Whole groups of four, padded; bits that are left over must be zero. */
-bool cassette_b64_decode(str text, struct arena *a, str *out)
-{
-    char *bytes = arena_alloc(a, text.n / 4 * 3 + 1);
-    size_t n = 0;
-
-    if (text.n % 4)
-        return false;
-    for (size_t at = 0; at < text.n; at += 4) {
-        size_t pad = at + 4 < text.n         ? 0
-                     : text.p[at + 3] != '=' ? 0
-                     : text.p[at + 2] != '=' ? 1
-                                             : 2;
-        uint32_t v = 0;
-
-        for (size_t i = 0; i < 4; i++) {
-            const char *found = memchr(alphabet, text.p[at + i], sizeof alphabet - 1);
-
-            if (!found && i < 4 - pad)
-                return false;
-            v = v << 6 | (i < 4 - pad ? (uint32_t)(found - alphabet) : 0);
-        }
-        if (pad && v & (pad == 1 ? 0xff : 0xffff))
-            return false;
-        for (size_t i = 0; i < 3 - pad; i++)
-            bytes[n++] = (char)(v >> (16 - 8 * i) & 0xff);
-    }
-    assert(n <= text.n / 4 * 3);
-    bytes[n] = '\0';
-    *out = (str){bytes, n};
-    return true;
-}
 
 void cassette_head(enum chat_dialect d, struct buf *out)
 {
@@ -111,7 +62,7 @@ void cassette_line(const struct cassette_call *call, struct buf *out)
             json_quote(out, p->bytes);
         } else {
             buf_add(out, STR("{\"b64\":\""));
-            cassette_b64_encode(p->bytes, out);
+            base64_add(out, p->bytes);
             buf_add(out, STR("\"}"));
         }
         buf_add_c(out, ']');

@@ -232,7 +232,7 @@ static bool config_is_key_name(str name)
 }
 
 /* Names that other programs have for a setting of ours. */
-static const char *config_hint_usual(const struct schema_problem *p)
+static const char *config_hint_usual(const struct schema_problem *p, bool agent_file)
 {
     static const struct {
         const char *parent, *names, *advice;
@@ -241,13 +241,16 @@ static const char *config_hint_usual(const struct schema_problem *p)
                  {"", "database db", ": use store"},
                  {"", "log_level", ": use log: {level: ...}"}};
 
+    if (agent_file)
+        return str_eq(p->path, STR("/name")) ? ": the agent has the name of its file"
+                                             : ": docs/reference/agents.md lists all names";
     for (size_t i = 0; i < COUNT_OF(usual); i++)
         if (str_starts(p->path, str_c(usual[i].parent)) && str_is_one_of(p->name, usual[i].names))
             return usual[i].advice;
     return ": docs/reference/configuration.md lists all names";
 }
 
-static const char *config_hint(const struct schema_problem *p)
+static const char *config_hint(const struct schema_problem *p, bool agent_file)
 {
     const struct json_node *v = p->value;
 
@@ -260,7 +263,7 @@ static const char *config_hint(const struct schema_problem *p)
     if (p->kind == SCHEMA_UNKNOWN)
         return p->nearest.n || str_find(p->text, STR("known are")) != STR_NONE
                    ? ""
-                   : config_hint_usual(p);
+                   : config_hint_usual(p, agent_file);
     if (p->kind == SCHEMA_MISSING && str_eq(p->name, STR("providers")))
         return ": who serves the models, such as providers: " CONFIG_EXAMPLE;
     if (p->kind != SCHEMA_MISMATCH || !v)
@@ -273,8 +276,9 @@ static const char *config_hint(const struct schema_problem *p)
     if (str_find(p->text, STR("array")) < str_find(p->text, STR("got")))
         return ": write a list, such as [a, b]";
     if (str_find(p->text, STR("object")) < str_find(p->text, STR("got")))
-        return p->path.n ? ": write names with values, such as {name: value}"
-                         : ": begin with providers: " CONFIG_EXAMPLE;
+        return p->path.n    ? ": write names with values, such as {name: value}"
+               : agent_file ? ": begin with prompt: You help."
+                            : ": begin with providers: " CONFIG_EXAMPLE;
     if (str_find(p->text, STR("expected integer")) == 0 ||
         str_find(p->text, STR("expected number")) == 0)
         return ": write a number";
@@ -298,7 +302,7 @@ static void config_on_problem(void *ctx, const struct schema_problem *p)
                      p->kind == SCHEMA_UNKNOWN ? v - 1 : v,
                      STR_FMT "%s",
                      STR_ARG(str_slice(p->text, 0, 160)),
-                     config_hint(p));
+                     config_hint(p, b->file.n > 0));
 }
 
 bool config_check_shape(struct config_build *b, str shape)

@@ -248,6 +248,14 @@ static bool config_has_space(str s)
     return false;
 }
 
+static bool config_prompt_check(struct config_build *b, const struct json_node *v, str prompt)
+{
+    if (!str_trim(prompt).n)
+        return config_wrong(b, v, "has no words: write the prompt, or leave the setting out");
+    return !memchr(prompt.p, 0, prompt.n) ||
+           config_wrong(b, v, "has a NUL character: write the prompt without it");
+}
+
 /* Words are the prompt itself; one word with a slash or a dot is a file; any other one is a name in
  * the registry. */
 static bool config_agent_prompt(struct config_build *b, const struct json_node *v,
@@ -258,13 +266,13 @@ static bool config_agent_prompt(struct config_build *b, const struct json_node *
     a->prompt = a->prompt_name = STR("");
     if (text.n == 0 || config_has_space(text)) {
         a->prompt = text;
-        return true;
+        return text.n == 0 || config_prompt_check(b, v, text);
     }
     if (str_find(text, STR("/")) == STR_NONE && str_find(text, STR(".")) == STR_NONE) {
         a->prompt_name = text;
         return config_check_name(b, v, text);
     }
-    return config_read_file(b, v, PROMPT_MAX, &a->prompt);
+    return config_read_file(b, v, PROMPT_MAX, &a->prompt) && config_prompt_check(b, v, a->prompt);
 }
 
 static bool config_agent_refs(struct config_build *b, const struct json_node *list,

@@ -200,6 +200,8 @@ bool config_url_check(struct config_build *b, const struct json_node *v, str url
                       struct client_url *out) MUST_USE;
 /* Reads a JSON Schema: a file that holds one, or the schema itself. "" for NULL. */
 bool config_schema_value(struct config_build *b, const struct json_node *v, str *out) MUST_USE;
+/* Whether it is a JSON Schema that a tool's arguments, always an object, can satisfy. */
+bool config_arguments_check(str schema, struct err *e) MUST_USE;
 /* Writes an object of headers as lines, each ended by CRLF. They may contain values of the
  * environment: store them as a secret. */
 bool config_header_lines(struct config_build *b, const struct json_node *v,

@@ -4,6 +4,7 @@
  */
 #include "gateway/config_notify.h"
 
+#include "base/base64.h"
 #include "gateway/config_build.h"
 
 #define EVENTS_DEFAULT                                                                             \
@@ -91,20 +92,16 @@ static bool config_notify_slack(struct config_build *b, const struct json_node *
 
 /* ---- signed webhooks ---- */
 
-static bool config_notify_base64(str s)
+/* 24 to 64 bytes. */
+static bool config_notify_is_key(str text)
 {
-    size_t end = s.n;
+    struct buf bytes;
+    bool ok;
 
-    while (end > 0 && s.n - end < 2 && s.p[end - 1] == '=')
-        end--;
-    for (size_t i = 0; i < end; i++) {
-        char c = s.p[i];
-
-        if (!((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '+' ||
-              c == '/'))
-            return false;
-    }
-    return s.n % 4 == 0 && s.n >= 32 && s.n <= 88; /* 24 to 64 bytes */
+    buf_init(&bytes, 64);
+    ok = base64_decode(text, &bytes) && bytes.n >= 24;
+    buf_release(&bytes);
+    return ok;
 }
 
 static bool config_notify_webhook(struct config_build *b, const struct json_node *v,
@@ -126,7 +123,7 @@ static bool config_notify_webhook(struct config_build *b, const struct json_node
         return false;
     key = secret_reveal(&t->secret);
     if (t->secret.page &&
-        !(str_starts(key, STR("whsec_")) && config_notify_base64(str_slice(key, 6, key.n))))
+        !(str_starts(key, STR("whsec_")) && config_notify_is_key(str_slice(key, 6, key.n))))
         return config_wrong(b,
                             v,
                             "the signing key must be whsec_ and the base64 of 24 to 64 bytes; make "

@@ -77,6 +77,8 @@ bool config_read_file(struct config_build *b, const struct json_node *v, size_t 
     struct err e;
     bool ok;
 
+    if (!str_trim(config_text(b, v)).n)
+        return config_wrong(b, v, "is empty: name a file, or leave the setting out");
     if (!config_resolve(b, v, config_text(b, v), &path))
         return false;
     if (memchr(path.p, 0, path.n))
@@ -115,6 +117,25 @@ bool config_schema_value(struct config_build *b, const struct json_node *v, str 
     ok = schema_compile(s, *out, &e);
     schema_free(s);
     return ok || config_wrong(b, v, "this is not a JSON Schema: %s", e.text);
+}
+
+bool config_arguments_check(str schema, struct err *e)
+{
+    const struct json_node *type;
+    struct schema *s;
+    struct json doc;
+    bool ok = json_open(&doc, schema, e);
+
+    if (ok && json_root(&doc)->kind != JSON_OBJECT)
+        ok = err_set(e, ERR_INPUT, "must be a JSON Schema that is an object, such as {}");
+    s = schema_new();
+    ok = ok && schema_compile(s, schema, e);
+    schema_free(s);
+    type = ok ? json_find(&doc, json_root(&doc), STR("type")) : NULL;
+    if (type && type->kind == JSON_STRING && !json_is(&doc, type, STR("object")))
+        ok = err_set(e, ERR_INPUT, "/type: must be object, because arguments are an object");
+    json_release(&doc);
+    return ok;
 }
 
 /* ---- one source ---- */
@@ -271,13 +292,19 @@ static bool config_tools_openapi(struct config_build *b, const struct json_node 
 static bool config_tools_http(struct config_build *b, const struct json_node *v,
                               struct config_tools *t)
 {
+    const struct json_node *schema = config_tools_member(b, v, "schema");
+    struct err e;
+
     t->kind = CONFIG_TOOLS_HTTP;
     if (str_eq(t->method, STR("GET")))
         t->read_only = true;
     if (str_eq(t->method, STR("PUT")) || str_eq(t->method, STR("DELETE")))
         t->idempotent = true;
+    if (!config_schema_value(b, schema, &t->schema))
+        return false;
+    if (schema && !config_arguments_check(t->schema, &e))
+        return config_wrong(b, schema, "%s", e.text);
     return config_tools_url(b, config_tools_member(b, v, "url"), &t->url) &&
-           config_schema_value(b, config_tools_member(b, v, "schema"), &t->schema) &&
            config_headers_read(b, config_tools_member(b, v, "headers"), &t->headers);
 }
 

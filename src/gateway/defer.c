@@ -160,7 +160,7 @@ static void defer_decide(struct defer *d, struct defer_choice *c, bool more)
     if (!c->waits)
         return;
     assert(c->n <= sizeof c->front && d->waiting > 0);
-    found = split_pick((str){c->front, c->n}, more, &picked);
+    found = pipe_split_pick_front(&d->pipe->options, (str){c->front, c->n}, more, &picked);
     if (found == SPLIT_PART_MATCH)
         return;
     c->plain = found == SPLIT_NO_MATCH;

@@ -216,6 +216,15 @@ static void gateway_open_vault(struct gateway *g, const struct config *c)
         g->vault_file = vault_file_open(journal, secret, g->clock, g->vault);
 }
 
+/* With the newest configuration. */
+static void gateway_count_interrupted(void *gateway, struct store_call *row)
+{
+    struct setup *setup = gateway_setup(gateway);
+
+    call_count_interrupted(setup->config, row);
+    setup_release(setup);
+}
+
 bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e)
 {
     const struct config *c = o->setup->config;
@@ -228,7 +237,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
                                .queue_size_max = QUEUE_MAX,
                                .journal_size_max = c->journal_max,
                                .clock = o->clock,
-                               .count_interrupted = call_count_interrupted,
+                               .count_interrupted = gateway_count_interrupted,
                                .ctx = g};
 
     *g = (struct gateway){.clock = o->clock, .setup = o->setup};

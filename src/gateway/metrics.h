@@ -18,10 +18,9 @@ struct metrics_shard; /* one thread's counters */
 
 enum metrics_rejected {
     METRICS_QUEUE_FULL,
+    METRICS_DISK, /* the record's disk is full, nearly full or failing, or its files are gone */
     METRICS_RATE,
     METRICS_BUDGET,
-    METRICS_MEMORY,
-    METRICS_DRAINING,
     METRICS_TOO_LARGE,
     METRICS_WRONG_KEYS,
     METRICS_REJECTED_COUNT

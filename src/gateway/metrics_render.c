@@ -234,7 +234,7 @@ static void total_lines(struct metrics_text *t, const char *labels, const char *
 static void totals_render(struct metrics_text *t, const struct metrics_totals *sum)
 {
     static const char *const reasons[METRICS_REJECTED_COUNT] = {
-        "queue_full", "rate", "budget", "memory", "draining", "too_large", "wrong_keys"};
+        "queue_full", "disk", "rate", "budget", "too_large", "wrong_keys"};
     static const char *const sources[SUMMARY_SOURCE_COUNT] = {
         "none", "field", "tag", "channel", "summary", "opaque"};
     const char *kinds[SPLIT_FLAG_COUNT];

@@ -220,6 +220,12 @@ static void otlp_add_request(const struct summary *c, struct buf *b)
     otlp_add_number(b, "gen_ai.request.max_tokens", c->max_tokens, true);
     otlp_add_number(b, "gen_ai.request.temperature", c->temperature, false);
     otlp_add_number(b, "gen_ai.request.top_p", c->top_p, false);
+    otlp_add_number(b, "gen_ai.request.top_k", c->top_k, false);
+    otlp_add_number(b, "gen_ai.request.seed", c->seed, true);
+    otlp_add_number(b, "gen_ai.request.frequency_penalty", c->frequency_penalty, false);
+    otlp_add_number(b, "gen_ai.request.presence_penalty", c->presence_penalty, false);
+    if (!str_eq(c->n, STR("1")))
+        otlp_add_number(b, "gen_ai.request.choice.count", c->n, true);
     otlp_add_text(b, "gen_ai.request.reasoning.level", str_c(chat_level_name(c->level)));
 }
 

@@ -64,5 +64,6 @@ struct summary {
     /* Only for the export. */
     str otel_provider, server_host;
     unsigned server_port;
-    str max_tokens, temperature, top_p; /* of the request, as text */
+    /* Numbers of the request, as text; n: how many choices. */
+    str max_tokens, temperature, top_p, top_k, seed, frequency_penalty, presence_penalty, n;
 };

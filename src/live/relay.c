@@ -263,33 +263,19 @@ struct received {
     struct arena *arena;
 };
 
-static const struct json_node *relay_member(const struct received *r, const char *name)
-{
-    return json_find(r->doc, r->at, str_c(name));
-}
-
 static str relay_text(const struct received *r, const char *name)
 {
-    str text = STR("");
-
-    (void)!json_text(r->doc, relay_member(r, name), r->arena, &text);
-    return text;
+    return json_get_text(r->doc, r->at, name, r->arena);
 }
 
 static int64_t relay_count(const struct received *r, const char *name)
 {
-    const struct json_node *v = relay_member(r, name);
-    int64_t n;
-
-    return v && json_i64(r->doc, v, &n) ? n : -1;
+    return json_get_i64(r->doc, r->at, name, -1);
 }
 
 static bool relay_flag(const struct received *r, const char *name)
 {
-    const struct json_node *v = relay_member(r, name);
-    bool flag = false;
-
-    return v && json_bool(v, &flag) && flag;
+    return json_get_true(r->doc, r->at, name);
 }
 
 static void relay_started(const struct received *r)
@@ -329,23 +315,22 @@ static void relay_started(const struct received *r)
 
 static void relay_progress(const struct received *r, struct mirror *m)
 {
-    static const char *const states[] = {"waiting", "thinking", "answering", "tool", "done"};
     struct hub_progress p = {.thinking_ms = relay_count(r, "thinking_ms"),
                              .reasoning_tokens = relay_count(r, "reasoning_tokens"),
                              .cut = relay_flag(r, "cut")};
-    str state = relay_text(r, "state");
+    size_t state = str_place(relay_text(r, "state"), "waiting thinking answering tool done");
 
     assert(m->call->b.mirror && m->peer == r->peer);
-    for (size_t i = 0; i < COUNT_OF(states); i++)
-        if (str_eq(state, str_c(states[i])))
-            p.state = (enum hub_state)i;
+    if (state != STR_NONE)
+        p.state = (enum hub_state)state;
     if (p.state != HUB_DONE) /* its end follows */
         hub_call_state(m->call, &p);
 }
 
 static void relay_ended(const struct received *r, struct mirror *m)
 {
-    const struct json_node *tokens = relay_member(r, "tokens"), *cost = relay_member(r, "cost_usd");
+    const struct json_node *tokens = json_find(r->doc, r->at, STR("tokens")),
+                           *cost = json_find(r->doc, r->at, STR("cost_usd"));
     struct received of = *r;
     struct hub_end e = {.success = relay_flag(r, "success"),
                         .has_tools = relay_flag(r, "has_tools"),
@@ -384,8 +369,8 @@ static void relay_ended(const struct received *r, struct mirror *m)
 
 static void relay_call(const struct received *r)
 {
-    static const char *const texts[] = {"reasoning_delta", "answer_delta", "tool_delta"};
     str type = relay_text(r, "type");
+    size_t text = str_place(type, "reasoning_delta answer_delta tool_delta");
     struct mirror *m;
 
     if (str_eq(type, STR("llm_started"))) {
@@ -395,10 +380,9 @@ static void relay_call(const struct received *r)
     m = mirror_find(r->hub, r->peer, relay_text(r, "interaction_id"));
     if (!m)
         return;
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        if (str_eq(type, str_c(texts[i])))
-            hub_call_text(m->call, (enum hub_text)i, relay_text(r, "text"));
-    if (str_eq(type, STR("reasoning_status")))
+    if (text != STR_NONE)
+        hub_call_text(m->call, (enum hub_text)text, relay_text(r, "text"));
+    else if (str_eq(type, STR("reasoning_status")))
         relay_progress(r, m);
     else if (str_eq(type, STR("llm_interaction")))
         relay_ended(r, m);

@@ -194,57 +194,30 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 /* {"type": "string"}: a schema that describes a password, not a password. */
 static bool mask_is_schema(struct walk *w, const struct json_node *v)
 {
-    static const str names[] = {STR_INIT("type"),
-                                STR_INIT("$ref"),
-                                STR_INIT("anyOf"),
-                                STR_INIT("oneOf"),
-                                STR_INIT("allOf"),
-                                STR_INIT("enum"),
-                                STR_INIT("const")};
+    str names = STR("type $ref anyOf oneOf allOf enum const");
 
-    for (size_t i = 0; v->kind == JSON_OBJECT && i < COUNT_OF(names); i++)
-        if (json_find(w->doc, v, names[i]))
-            return true;
-    return false;
-}
-
-static bool mask_json_is_one_of(str s, const str *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (s.n == names[i].n && str_eq(s, names[i]))
+    while (names.n)
+        if (json_find(w->doc, v, str_cut(&names, ' ')))
             return true;
     return false;
 }
 
 static bool mask_is_opaque_name(str key)
 {
-    static const str names[] = {STR_INIT("signature"),
-                                STR_INIT("thought_signature"),
-                                STR_INIT("thoughtSignature"),
-                                STR_INIT("encrypted_content"),
-                                STR_INIT("encryptedContent"),
-                                STR_INIT("b64_json"),
-                                STR_INIT("file_data"),
-                                STR_INIT("data")};
-
-    return mask_json_is_one_of(key, names, COUNT_OF(names));
+    return str_is_one_of(key,
+                         "signature thought_signature thoughtSignature encrypted_content"
+                         " encryptedContent b64_json file_data data");
 }
 
 /* {"name": "DB_PASSWORD", "value": "..."}. */
 static bool names_secret(struct walk *w, const struct json_node *object, size_t *rule)
 {
-    static const str names[] = {STR_INIT("name"),
-                                STR_INIT("key"),
-                                STR_INIT("Name"),
-                                STR_INIT("Key"),
-                                STR_INIT("header"),
-                                STR_INIT("field")};
+    str names = STR("name key Name Key header field"), s;
     bool number;
-    str s;
 
     assert(object->kind == JSON_OBJECT);
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const struct json_node *v = json_find(w->doc, object, names[i]);
+    while (names.n) {
+        const struct json_node *v = json_find(w->doc, object, str_cut(&names, ' '));
 
         if (v && v->kind == JSON_STRING && (s = mask_json_text_of(w, v)).n &&
             mask_name_is_secret(s, rule, &number))
@@ -257,13 +230,12 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
 static struct place mask_json_by_name(struct walk *w, const struct json_node *object, str key,
                                       const struct json_node *v, struct place p)
 {
-    static const str data[] = {STR_INIT("data"), STR_INIT("stringData"), STR_INIT("binaryData")};
     size_t rule;
     bool numbers;
 
     if (p.rule != MASK_RULES_MAX)
         return p;
-    if (p.secret && mask_json_is_one_of(key, data, COUNT_OF(data)))
+    if (p.secret && str_is_one_of(key, "data stringData binaryData"))
         return (struct place){MASK_RULE_KUBERNETES, true, true, false};
     if (p.secret && str_ends(key, STR("last-applied-configuration")))
         return (struct place){MASK_RULE_KUBERNETES, true, true, false};

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/base64.h"
 #include "mask/internal.h"
 
 #define PEM_HEAD_MAX 64   /* of "-----BEGIN ... PRIVATE KEY-----" */
@@ -280,17 +281,6 @@ static size_t mask_skip_blanks(str s, size_t at, size_t max)
     return at;
 }
 
-static int mask_b64_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (mask_is_digit(c))
-        return c - '0' + 52;
-    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
-
 static bool mask_tokens_is_token_char(char c)
 {
     return mask_is_alnum(c) || memchr("-._~+/=:%|", c, 10);
@@ -298,7 +288,7 @@ static bool mask_tokens_is_token_char(char c)
 
 static bool mask_tokens_is_base64_char(char c)
 {
-    return mask_b64_value(c) >= 0 || c == '=';
+    return base64_digit(c) >= 0 || c == '=';
 }
 
 static enum mask_found mask_word_after(const struct mask_view *t, size_t at, str word,
@@ -356,7 +346,7 @@ static bool mask_is_user_and_password(str s)
     bool colon = false;
 
     for (size_t i = 0; i < s.n && s.p[i] != '='; i++) {
-        int v = mask_b64_value(s.p[i]);
+        int v = base64_digit(s.p[i]);
 
         if (v < 0)
             return false;

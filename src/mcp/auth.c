@@ -4,11 +4,11 @@
  */
 #include "mcp/auth.h"
 
+#include "base/base64.h"
 #include "base/rand.h"
 #include "base/secret.h"
 #include "base/sha256.h"
 #include "mcp/auth_parts.h"
-#include "mcp/base64.h"
 #include "mcp/client_state.h"
 #include "mcp/rpc.h"
 #include "net/http1.h"
@@ -296,11 +296,11 @@ static bool mcp_ask_token(struct flow *f, struct buf *form)
                 "accept: application/json\r\n"));
     mcp_form_add(form, STR("resource"), f->resource.resource);
     if (strcmp(f->who->method, "client_secret_basic") == 0) {
-        mcp_form_encode(&both, f->who->id);
+        buf_add_percent(&both, f->who->id, "");
         buf_add_c(&both, ':');
-        mcp_form_encode(&both, secret);
+        buf_add_percent(&both, secret, "");
         buf_add(&headers, STR("authorization: Basic "));
-        mcp_base64(&headers, buf_str(&both));
+        base64_add(&headers, buf_str(&both));
         buf_add(&headers, STR("\r\n"));
     } else {
         mcp_form_add(form, STR("client_id"), f->who->id);
@@ -326,7 +326,7 @@ static str mcp_random_text(struct flow *f)
 
     rand_os(bytes, sizeof bytes);
     buf_init(&b, 2 * RANDOM_SIZE);
-    mcp_base64_url(&b, (str){bytes, sizeof bytes});
+    base64_add_url(&b, (str){bytes, sizeof bytes});
     assert(b.n == (RANDOM_SIZE * 4 + 2) / 3);
     return arena_move_buf(&f->arena, &b);
 }
@@ -364,7 +364,7 @@ static bool mcp_ask_user(struct flow *f, str verifier, str *code)
     buf_init(&challenge, 2 * RANDOM_SIZE);
     buf_init(&back, MCP_AUTH_BODY_MAX);
     sha256_of(verifier, digest);
-    mcp_base64_url(&challenge, (str){(const char *)digest, sizeof digest});
+    base64_add_url(&challenge, (str){(const char *)digest, sizeof digest});
     buf_add(&url, f->issuer.authorize);
     buf_add_c(&url, str_find(f->issuer.authorize, STR("?")) == STR_NONE ? '?' : '&');
     mcp_form_add(&url, STR("response_type"), STR("code"));

@@ -5,6 +5,7 @@
 #include "mcp/auth_parts.h"
 
 #include "base/ctype.h"
+#include "base/json_get.h"
 #include "mcp/rpc.h"
 #include "net/http1.h"
 
@@ -58,19 +59,6 @@ str mcp_challenge_param(str challenge, str name, struct arena *a)
 
 /* ---- forms ---- */
 
-void mcp_form_encode(struct buf *b, str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-
-        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-            c == '-' || c == '.' || c == '_' || c == '~')
-            buf_add_c(b, (char)c);
-        else
-            buf_printf(b, "%%%02X", c);
-    }
-}
-
 void mcp_form_add(struct buf *b, str name, str value)
 {
     assert(name.n > 0);
@@ -80,7 +68,7 @@ void mcp_form_add(struct buf *b, str name, str value)
         buf_add_c(b, '&');
     buf_add(b, name);
     buf_add_c(b, '=');
-    mcp_form_encode(b, value);
+    buf_add_percent(b, value, "");
 }
 
 static str mcp_auth_parts_decode(str text, struct arena *a)
@@ -295,7 +283,7 @@ out:
 
 static void mcp_read_issuer(const struct json *doc, struct arena *a, struct mcp_issuer_meta *out)
 {
-    const struct json_node *root = json_root(doc), *flag;
+    const struct json_node *root = json_root(doc);
     str challenge =
         mcp_auth_parts_words(doc, json_find(doc, root, STR("code_challenge_methods_supported")), a);
 
@@ -307,10 +295,8 @@ static void mcp_read_issuer(const struct json *doc, struct arena *a, struct mcp_
     out->methods = mcp_auth_parts_words(
         doc, json_find(doc, root, STR("token_endpoint_auth_methods_supported")), a);
     out->pkce = mcp_words_have(challenge, STR("S256"));
-    flag = json_find(doc, root, STR("client_id_metadata_document_supported"));
-    out->cimd = flag && flag->kind == JSON_TRUE;
-    flag = json_find(doc, root, STR("authorization_response_iss_parameter_supported"));
-    out->iss = flag && flag->kind == JSON_TRUE;
+    out->cimd = json_get_true(doc, root, "client_id_metadata_document_supported");
+    out->iss = json_get_true(doc, root, "authorization_response_iss_parameter_supported");
 }
 
 bool mcp_meta_issuer(struct mcp_io *io, str issuer, struct mcp_patience patience, struct arena *a,

@@ -16,7 +16,6 @@ str mcp_challenge_param(str challenge, str name, struct arena *a);
 
 /* Appends name=value, both encoded, after a & if b is not empty; nothing for an empty value. */
 void mcp_form_add(struct buf *b, str name, str value);
-void mcp_form_encode(struct buf *b, str text);
 /* A parameter of a URL's query, decoded; false if absent. */
 bool mcp_query_param(str url, str name, struct arena *a, str *out) MUST_USE;
 

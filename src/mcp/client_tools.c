@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json_get.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "mcp/client_state.h"
@@ -66,14 +67,6 @@ static str mcp_raw_member(const struct json *doc, const struct json_node *v, str
     return json_is_object(m) ? arena_dup(a, json_raw(doc, m)) : STR("");
 }
 
-static bool mcp_client_tools_hint(const struct json *doc, const struct json_node *v,
-                                  const char *key)
-{
-    const struct json_node *m = json_find(doc, v, str_c(key));
-
-    return m && m->kind == JSON_TRUE;
-}
-
 static void mcp_read_info(const struct json *doc, const struct json_node *v, struct arena *a,
                           struct mcp_tool_info *t)
 {
@@ -84,8 +77,8 @@ static void mcp_read_info(const struct json *doc, const struct json_node *v, str
     t->input_schema = mcp_raw_member(doc, v, STR("inputSchema"), a);
     t->output_schema = mcp_raw_member(doc, v, STR("outputSchema"), a);
     t->annotations = mcp_raw_member(doc, v, STR("annotations"), a);
-    t->read_only = mcp_client_tools_hint(doc, hints, "readOnlyHint");
-    t->idempotent = mcp_client_tools_hint(doc, hints, "idempotentHint");
+    t->read_only = json_get_true(doc, hints, "readOnlyHint");
+    t->idempotent = json_get_true(doc, hints, "idempotentHint");
 }
 
 /* Leaves out a single invalid tool. */

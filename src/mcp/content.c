@@ -7,28 +7,17 @@
 #include "base/utf8.h"
 #include "mcp/rpc.h"
 
-static const struct {
-    str type;
-    enum mcp_part_kind kind;
-} kinds[] = {
-    {STR_INIT("text"), MCP_TEXT},
-    {STR_INIT("image"), MCP_IMAGE},
-    {STR_INIT("audio"), MCP_AUDIO},
-    {STR_INIT("resource_link"), MCP_LINK},
-    {STR_INIT("resource"), MCP_RESOURCE},
-};
-
 static bool mcp_read_part(const struct json *doc, const struct json_node *v, struct arena *a,
                           struct mcp_part *p)
 {
-    const struct json_node *from = v, *type = json_find(doc, v, STR("type"));
+    const struct json_node *from = v;
+    size_t kind;
+    str type;
 
-    if (!type || type->kind != JSON_STRING)
+    if (!json_text(doc, json_find(doc, v, STR("type")), a, &type))
         return false;
-    p->kind = MCP_OTHER;
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (json_is(doc, type, kinds[i].type))
-            p->kind = kinds[i].kind;
+    kind = str_place(type, "text image audio resource_link resource");
+    p->kind = kind == STR_NONE ? MCP_OTHER : (enum mcp_part_kind)kind;
     if (p->kind == MCP_RESOURCE)
         from = json_find(doc, v, STR("resource"));
     p->raw = json_raw(doc, v);

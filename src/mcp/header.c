@@ -4,8 +4,8 @@
  */
 #include "mcp/header.h"
 
+#include "base/base64.h"
 #include "base/json_get.h"
-#include "mcp/base64.h"
 #include "net/http1.h"
 
 #define SENTINEL "=?base64?"
@@ -32,7 +32,7 @@ void mcp_header_value(struct buf *out, str value)
         return;
     }
     buf_add(out, STR(SENTINEL));
-    mcp_base64(out, value);
+    base64_add(out, value);
     buf_add(out, STR("?="));
 }
 
@@ -41,7 +41,7 @@ bool mcp_header_read(str header, struct buf *out)
     if (!mcp_header_is_plain(header))
         return false;
     if (mcp_is_wrapped(header))
-        return mcp_base64_decode(str_slice(header, sizeof SENTINEL - 1, header.n - 2), out);
+        return base64_decode(str_slice(header, sizeof SENTINEL - 1, header.n - 2), out);
     buf_add(out, header);
     return true;
 }
@@ -150,32 +150,21 @@ static bool walk_named(struct walk *w, const struct json_node *v, bool reachable
 
 static bool walk_schema(struct walk *w, const struct json_node *v, bool reachable)
 {
-    static const str data[] = {
-        STR_INIT("const"), STR_INIT("enum"), STR_INIT("default"), STR_INIT("examples")};
-    static const str named[] = {STR_INIT("$defs"),
-                                STR_INIT("definitions"),
-                                STR_INIT("patternProperties"),
-                                STR_INIT("dependentSchemas")};
-
     JSON_FOREACH(k, w->doc, v) {
-        bool skip = false, names = false, ok = true;
+        bool ok = true;
 
         if (v->kind == JSON_ARRAY) {
             if (!walk_schema(w, k, false))
                 return false;
             continue;
         }
-        for (size_t i = 0; i < COUNT_OF(data); i++)
-            skip = skip || json_is(w->doc, k, data[i]);
-        for (size_t i = 0; i < COUNT_OF(named); i++)
-            names = names || json_is(w->doc, k, named[i]);
         if (json_is(w->doc, k, STR("x-mcp-header")))
             ok = mcp_header_mark(w, v, json_value(k), reachable);
         else if (json_is(w->doc, k, STR("properties")))
             ok = walk_named(w, json_value(k), reachable);
-        else if (names)
+        else if (json_is_one_of(w->doc, k, "$defs definitions patternProperties dependentSchemas"))
             ok = walk_named(w, json_value(k), false);
-        else if (!skip)
+        else if (!json_is_one_of(w->doc, k, "const enum default examples"))
             ok = walk_schema(w, json_value(k), false);
         if (!ok)
             return false;

@@ -229,11 +229,7 @@ static void mcp_replay_read_list(struct replay *r, const char *folder)
 
 static const char *mcp_replay_read_type_of(const struct json_node *v)
 {
-    static const char *const types[] = {
-        NULL, "boolean", "boolean", "number", "string", "array", "object"};
-
-    assert(v->kind < COUNT_OF(types));
-    return types[v->kind];
+    return NAME_OF(v->kind, NULL, "boolean", "boolean", "number", "string", "array", "object");
 }
 
 /* Derives the parameters of a tool from its recordings. */

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "mcp/base64.h"
+#include "base/base64.h"
 #include "mcp/serving.h"
 
 /* ---- states the client carries ----
@@ -24,7 +24,7 @@ static void mcp_state_mac(const struct mcp_answer *r, str name, str text, struct
     sha256_mac_feed(&m, (str){"", 1});
     sha256_mac_feed(&m, text);
     sha256_mac_finish(&m, mac);
-    mcp_base64_url(out, (str){(const char *)mac, sizeof mac});
+    base64_add_url(out, (str){(const char *)mac, sizeof mac});
     assert(out->n == (SHA256_SIZE * 4 + 2) / 3);
 }
 
@@ -38,7 +38,7 @@ str mcp_state_seal(const struct mcp_answer *r, str name, str state)
     buf_init(&mac, 64);
     buf_add_u64(&b, (uint64_t)clock_wall_ms(r->server->clock) + MCP_STATE_MS);
     buf_add_c(&b, '.');
-    mcp_base64(&b, state);
+    base64_add(&b, state);
     mcp_state_mac(r, name, buf_str(&b), &mac);
     buf_add_c(&b, '.');
     buf_add(&b, buf_str(&mac));
@@ -65,7 +65,7 @@ bool mcp_state_open(const struct mcp_answer *r, str name, str sealed, str *state
     ok = mac.n == sealed.n - last && mem_equal_ct(mac.p, sealed.p + last, mac.n) &&
          str_u64(str_slice(sealed, 0, first), &expiry) &&
          clock_wall_ms(r->server->clock) < (int64_t)expiry &&
-         mcp_base64_decode(str_slice(sealed, first + 1, last - 1), &text);
+         base64_decode(str_slice(sealed, first + 1, last - 1), &text);
     if (ok)
         *state = arena_dup(r->arena, buf_str(&text));
     buf_release(&text);

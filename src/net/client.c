@@ -257,11 +257,10 @@ static void client_feed_body(struct client_call *call, str bytes)
 {
     struct http1_body *f = &call->framing;
     struct err e;
-    size_t used = 0;
+    size_t used;
 
     assert(call->state == BODY);
-    if (!f->done)
-        used = http1_body_feed(f, bytes, (struct http1_sink){client_on_body_bytes, call});
+    used = http1_body_feed(f, bytes, (struct http1_sink){client_on_body_bytes, call});
     if (call->state == OVER)
         return;
     if (f->fault.status != 0) {
@@ -280,6 +279,7 @@ static void client_begin_body(struct client_call *call, const struct http1_head 
 {
     assert(call->state == HEAD);
     http1_body_init(&call->framing, head);
+    call->framing.joins = true; /* the bytes are in the loop's memory, a buffer's or this call's */
     call->keep_alive = head->keep_alive;
     call->state = BODY;
     call->last_ns = loop_now_ns(call->client->loop);

@@ -357,7 +357,7 @@ static struct conn *conn_new(struct loop *l, int fd, enum conn_life life,
 {
     struct conn *c = base_alloc(sizeof *c);
 
-    *c = (struct conn){.life = life,
+    *c = (struct conn){.life = (uint8_t)life,
                        .reached = life != CONN_CONNECTING,
                        .loop = l,
                        .handler = h,

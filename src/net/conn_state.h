@@ -16,8 +16,6 @@ enum conn_life { CONN_CONNECTING, CONN_SHAKING, CONN_OPEN, CONN_DEAD, CONN_CLOSE
 enum conn_out_state { CONN_OUT_OPEN, CONN_OUT_FINISHING, CONN_OUT_FINISHED };
 
 struct conn {
-    enum conn_life life;
-    enum conn_out_state out_state;
     struct loop *loop;
     struct loop_watch watch;
     struct loop_task task, sending;
@@ -33,10 +31,11 @@ struct conn {
     str lent;      /* bytes after out, not copied yet: until the first attempt to send them, or the
                       next write */
     uint64_t sent;
-    struct err *fault;      /* a write failed; reported when nothing is left to read */
-    bool reached;           /* the peer accepted the connection */
-    bool readable, blocked; /* there may be bytes to read; the socket accepts none */
-    bool ended, gone;       /* epoll reported that the peer closed its side; that the connection
+    struct err *fault;       /* a write failed; reported when nothing is left to read */
+    uint8_t life, out_state; /* enum conn_life, enum conn_out_state */
+    bool reached;            /* the peer accepted the connection */
+    bool readable, blocked;  /* there may be bytes to read; the socket accepts none */
+    bool ended, gone;        /* epoll reported that the peer closed its side; that the connection
                                broke */
     bool hangup_reported, end_reported;
     bool paused, was_full;

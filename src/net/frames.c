@@ -20,7 +20,11 @@ void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struc
     *f = (struct frames){.kind = kind, .sink = sink};
     f->lent = STR("");
     buf_init(&f->held, size_max);
-    buf_init(&f->data, size_max);
+}
+
+void frames_offer_rows(struct frames *f, size_t (*on_row)(void *ctx, str bytes))
+{
+    f->on_row = on_row;
 }
 
 void frames_lend(struct frames *f, struct loop *lender)
@@ -39,7 +43,10 @@ void frames_release(struct frames *f)
 {
     frames_give_back(f);
     buf_release(&f->held);
-    buf_release(&f->data);
+    if (f->data)
+        buf_release(f->data);
+    free(f->data);
+    f->data = NULL;
 }
 
 static void frames_reset_buffer(struct buf *b)
@@ -94,6 +101,15 @@ static bool frames_is_field(str line, str name)
     return str_starts(line, name) && (line.n == name.n || line.p[name.n] == ':');
 }
 
+static struct buf *frames_begin_data(struct frames *f)
+{
+    if (!f->data) {
+        f->data = base_alloc(sizeof *f->data);
+        buf_init(f->data, f->held.size_max);
+    }
+    return f->data;
+}
+
 static void frames_emit_event(struct frames *f, str raw)
 {
     struct frames_frame frame = {STR(""), STR(""), raw};
@@ -113,18 +129,19 @@ static void frames_emit_event(struct frames *f, str raw)
                 continue;
             }
             if (lines == 2)
-                buf_add(&f->data, frame.data);
-            buf_add_c(&f->data, '\n');
-            buf_add(&f->data, value);
+                buf_add(frames_begin_data(f), frame.data);
+            buf_add_c(f->data, '\n');
+            buf_add(f->data, value);
         } else if (frames_is_field(line, STR("event"))) {
             frame.name = frames_field_value(line, 5);
         }
     }
     if (lines > 1)
-        frame.data = buf_str(&f->data);
-    assert(!f->data.full); /* it is never longer than raw */
+        frame.data = buf_str(f->data);
+    assert(!f->data || !f->data->full); /* it is never longer than raw */
     f->sink.on_frame(f->sink.ctx, &frame);
-    frames_reset_buffer(&f->data);
+    if (f->data)
+        frames_reset_buffer(f->data);
 }
 
 /* ---- server-sent events: where one ends ---- */
@@ -267,16 +284,20 @@ static size_t frame_end(struct frames *f, struct ends *ends, size_t at)
     return end < ends->s.n ? end + 1 : STR_NONE;
 }
 
-/* Most events are one line of data and arrive whole. Reads such an event without the line search;
- * returns its end, or 0. */
+/* Most events are one line of data and arrive whole. Reads such an event without the line search,
+ * or a row of them; returns the end, or 0. */
 static size_t frames_emit_plain(struct frames *f, struct ends *ends, size_t from)
 {
-    str s = ends->s;
+    str s = ends->s, rest = str_slice(s, from, s.n);
     size_t end;
 
     if (f->kind != FRAMES_SSE || f->held.n || f->line_begun || f->cr || f->cr_alone ||
-        !str_starts(str_slice(s, from, s.n), STR("data: ")))
+        !str_starts(rest, STR("data: ")))
         return 0;
+    end = f->on_row ? f->on_row(f->sink.ctx, rest) : 0;
+    assert(end <= rest.n);
+    if (end)
+        return from + end;
     end = frames_line_end(ends, from);
     if (end + 1 >= s.n || s.p[end] != '\n' || s.p[end + 1] != '\n' ||
         !frames_fits(f, end + 2 - from))

@@ -60,16 +60,20 @@ struct frames {
     bool cr;         /* the last byte was a CR that ended a line: an LF belongs to it */
     bool cr_ends;    /* and that line was empty */
     bool cr_alone;   /* the last line ended in a CR and no LF */
+    size_t (*on_row)(void *ctx, str bytes); /* or NULL */
     struct loop *lender;
     struct loop_early *early; /* keeps the lent bytes valid */
     str lent;                 /* a whole body, or its beginning, not copied; then held is empty */
     struct buf held;          /* the bytes of an incomplete frame; its limit is that of a frame */
-    struct buf data;          /* lines joined */
+    struct buf *data;         /* lines joined; NULL: no event had several */
 };
 
 void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struct frames_sink sink);
 void frames_feed(struct frames *f, str piece);
 void frames_finish(struct frames *f);
+/* Of an event stream: before a frame is read, on_row gets the bytes of the piece from it on, and
+ * the sink's ctx. It takes as many whole events as it can read by itself; their size, or 0. */
+void frames_offer_rows(struct frames *f, size_t (*on_row)(void *ctx, str bytes));
 /* The pieces come from that loop's connections, so a whole body in one piece need not be copied. */
 void frames_lend(struct frames *f, struct loop *lender);
 /* For a whole body, instead of frames_finish: returns all of it, valid until frames_release. */

@@ -143,7 +143,9 @@ struct http1_body {
     uint8_t framing;          /* enum http1_framing */
     uint8_t state;
     uint8_t digits; /* of the chunk's size so far */
-    bool done;
+    bool done : 1;
+    bool joins : 1; /* set after http1_body_init by a caller whose bytes may be written: data of
+                       several chunks then arrives as one piece */
 };
 
 struct http1_sink {

@@ -148,12 +148,10 @@ struct openapi_params {
 /* The name of an argument beside another of the same name. */
 static str openapi_long_name(const struct openapi_reader *r, const struct openapi_param *p)
 {
-    static const char *const places[] = {"path", "query", "header"};
-
-    assert((size_t)p->place < COUNT_OF(places));
     if (!openapi_scratch_room(r, p->name.n))
         return p->name;
-    return arena_join(&r->scratch->arena, str_c(places[p->place]), STR("_"), p->name);
+    return arena_join(
+        &r->scratch->arena, str_c(NAME_OF(p->place, "path", "query", "header")), STR("_"), p->name);
 }
 
 static bool openapi_has_member(const struct openapi_params *all, str name)

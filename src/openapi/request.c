@@ -15,21 +15,6 @@ struct openapi_writer {
     size_t query_count;
 };
 
-static bool openapi_unreserved(char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '_' ||
-           c == '.' || c == '~';
-}
-
-static void openapi_encode(struct buf *out, str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        if (openapi_unreserved(text.p[i]))
-            buf_add_c(out, text.p[i]);
-        else
-            buf_printf(out, "%%%02X", (unsigned char)text.p[i]);
-}
-
 /* A text unchanged, other values as JSON. */
 static str openapi_value_text(const struct openapi_writer *w, const struct json_node *v)
 {
@@ -48,7 +33,7 @@ static void openapi_join(const struct openapi_writer *w, const struct json_node 
         str s = openapi_value_text(w, v);
 
         if (encode)
-            openapi_encode(out, s);
+            buf_add_percent(out, s, "");
         else
             buf_add(out, s);
         return;
@@ -69,10 +54,10 @@ static void openapi_query_pair(struct openapi_writer *w, str name, str below,
                                const struct json_node *v)
 {
     buf_add_c(w->target, w->query_count++ ? '&' : '?');
-    openapi_encode(w->target, name);
+    buf_add_percent(w->target, name, "");
     if (below.n) {
         buf_add(w->target, STR("%5B"));
-        openapi_encode(w->target, below);
+        buf_add_percent(w->target, below, "");
         buf_add(w->target, STR("%5D"));
     }
     buf_add_c(w->target, '=');
@@ -88,9 +73,9 @@ static void openapi_write_query(struct openapi_writer *w, const struct openapi_p
     assert(p->place == OPENAPI_QUERY);
     if (p->style == OPENAPI_JSON) {
         buf_add_c(w->target, w->query_count++ ? '&' : '?');
-        openapi_encode(w->target, p->name);
+        buf_add_percent(w->target, p->name, "");
         buf_add_c(w->target, '=');
-        openapi_encode(w->target, json_raw(doc, v));
+        buf_add_percent(w->target, json_raw(doc, v), "");
         return;
     }
     if (v->kind < JSON_ARRAY || p->style == OPENAPI_JOINED) {

@@ -46,9 +46,10 @@ bool optimize_budget_note(const struct optimize_settings *s, size_t val_count,
         return false;
     (void)snprintf(out->text,
                    sizeof out->text,
-                   "a budget of %llu metric calls is sure to be enough for %llu of 3 proposals; "
+                   "a budget of %llu metric call%s is sure to be enough for %llu of 3 proposals; "
                    "%llu would be, and 15 to 30 times the validation examples are usual",
                    (unsigned long long)s->metric_calls,
+                   s->metric_calls == 1 ? "" : "s",
                    (unsigned long long)(left / each),
                    (unsigned long long)floor);
     return true;

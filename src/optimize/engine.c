@@ -70,12 +70,14 @@ static bool optimize_check_task(const struct optimize_task *t, struct err *e)
     if (s->frontier != OPTIMIZE_INSTANCE && t->objective_count == 0)
         return err_set(e, ERR_INPUT, "this frontier needs objectives, and none are reported");
     if (!s->reference && s->metric_calls < t->val_count)
-        return err_set(e,
-                       ERR_INPUT,
-                       "a budget of %llu metric calls does not even validate the seed, which takes "
-                       "%zu",
-                       (unsigned long long)s->metric_calls,
-                       t->val_count);
+        return err_set(
+            e,
+            ERR_INPUT,
+            "a budget of %llu metric call%s does not even validate the seed, which takes "
+            "%zu",
+            (unsigned long long)s->metric_calls,
+            s->metric_calls == 1 ? "" : "s",
+            t->val_count);
     return true;
 }
 

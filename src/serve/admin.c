@@ -173,10 +173,8 @@ void levels_handle(struct exchange *ex)
 
 static void admin_key_write(struct admin *a, const struct config_key *k)
 {
-    static const char *const shows[] = {"unset", "show", "hide"};
     struct gateway *g = &a->ex->worker->daemon->gateway;
 
-    assert((size_t)k->reasoning < COUNT_OF(shows));
     json_out_object(&a->o);
     json_member_str(&a->o, "name", k->name);
     json_member_str(
@@ -196,7 +194,7 @@ static void admin_key_write(struct admin *a, const struct config_key *k)
     json_member_i64_or_null(&a->o, "tpm", k->tpm);
     json_member_double_or_null(&a->o, "spend_usd", k->spend_usd);
     json_member_double_or_null(&a->o, "spent", limits_spent(g->limits, k->name));
-    json_member_str(&a->o, "reasoning", str_c(shows[k->reasoning]));
+    json_member_str(&a->o, "reasoning", str_c(NAME_OF(k->reasoning, "unset", "show", "hide")));
     json_member_str(&a->o, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
     json_out_end(&a->o);
 }

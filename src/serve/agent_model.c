@@ -417,7 +417,7 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
     struct model_reply m = {.app = app,
                             .q = q,
                             .r = r,
-                            .wire = wire_get(q->call->dialect),
+                            .wire = q->call->wire,
                             .stream = q->call->stream,
                             .shows = q->call->shows,
                             .usage = chat_usage_none,
@@ -488,7 +488,7 @@ void agent_model_handle(struct exchange *ex)
     if (!exchange_reasoning_valid(ex))
         return;
     *c = (struct app_call){
-        .dialect = ex->wire->dialect,
+        .wire = ex->wire,
         .id = ex->id,
         .model = ex->request.model,
         .session = str_slice(http1_find(h, STR("x-rationale-session")), 0, 256),

@@ -348,9 +348,10 @@ static bool model_check_results(struct model_reply *m, const struct model_messag
         if (model_is_open(&all[i]) && !model_has_result(m, all[i].key))
             return err_set(e,
                            ERR_INPUT,
-                           "the run waits for %zu results: that of " STR_FMT
+                           "the run waits for %zu result%s: that of " STR_FMT
                            " is missing (tool_call_id \"" STR_FMT "." STR_FMT "\")",
                            *open,
+                           *open == 1 ? "" : "s",
                            STR_ARG(str_slice(all[i].name, 0, 60)),
                            STR_ARG(m->run),
                            STR_ARG(all[i].key));

@@ -487,9 +487,11 @@ static bool serve_chat_answer_load(struct exchange *ex)
     buf_add(&body, STR("{\"model\":"));
     (void)json_quote(&body, r->model);
     buf_printf(&body,
-               ",\"created_at\":\"%.19s.000000000Z\",\"message\":{\"role\":\"assistant\","
-               "\"content\":\"\"},\"done\":true,\"done_reason\":\"%s\"}\n",
+               ",\"created_at\":\"%.19s.000000000Z\",%s,\"done\":true,\"done_reason\":\"%s\"}\n",
                when,
+               ex->wire == &wire_ollama_prompt
+                   ? "\"response\":\"\""
+                   : "\"message\":{\"role\":\"assistant\",\"content\":\"\"}",
                n == 0 ? "unload" : "load");
     ex->called = true; /* it is not a model call */
     exchange_reply(
@@ -509,6 +511,8 @@ static str serve_first_model(const struct config *c)
 
 void chat_handle(struct exchange *ex)
 {
+    if (strcmp(ex->route->path, "/api/generate") == 0)
+        ex->wire = &wire_ollama_prompt;
     if (exchange_json(ex) && exchange_one_model(ex))
         chat_read_on(ex);
 }

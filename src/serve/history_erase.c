@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "gateway/config_build.h"
 #include "gateway/share.h"
 #include "serve/history_job.h"
 #include "serve/methods.h"
@@ -63,10 +64,15 @@ void erase_handle(struct exchange *ex)
     const struct json_node *root;
     str session = STR(""), subject = STR("");
     bool has_session, has_subject;
+    struct err e;
 
     if (!api_operators_only(ex) || !exchange_json(ex))
         return;
     root = json_root(&ex->doc);
+    if (!config_check_members(&ex->doc, root, "session_id subject", &e)) {
+        exchange_fail(ex, 422, "invalid_parameter", "%s", e.text);
+        return;
+    }
     has_session = json_text(&ex->doc, json_find(&ex->doc, root, STR("session_id")), a, &session);
     has_subject = json_text(&ex->doc, json_find(&ex->doc, root, STR("subject")), a, &subject);
     if (has_session == has_subject || session.n + subject.n == 0)

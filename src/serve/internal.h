@@ -37,7 +37,8 @@ struct worker {
     struct resolver *resolver;
     struct daemon *daemon;
     pthread_t thread;
-    struct loop_task drain, cut;
+    struct loop_task drain, cut, beat;
+    _Atomic bool runs;        /* it has run `beat` (serve/watchdog.h) */
     struct loop_timer look;   /* checks whether it is done, while draining */
     struct loop_timer health; /* of the first worker: looks for news for viewers */
     const char *health_word;
@@ -77,6 +78,7 @@ struct daemon {
     struct provider_probe *probe; /* serve/provider_probe.h */
     int64_t started_ms;
     const char *listen_flag; /* or NULL */
+    const char *unwritten;   /* the address, while its file cannot be written; else NULL */
 };
 
 struct exchange;
@@ -175,8 +177,7 @@ void session_handle(struct exchange *ex); /* and the paths after its id */
 void interaction_handle(struct exchange *ex), interactions_handle(struct exchange *ex);
 void overview_handle(struct exchange *ex);
 void decisions_handle(struct exchange *ex);
-void search_handle(struct exchange *ex);
-void active_handle(struct exchange *ex);
+void search_handle(struct exchange *ex), active_handle(struct exchange *ex);
 void filter_options_handle(struct exchange *ex);
 void history_metrics_handle(struct exchange *ex);
 void history_health_handle(struct exchange *ex);
@@ -209,8 +210,7 @@ extern const struct route apps_any; /* the route of all their paths */
 
 /* admin.c, admin_system.c */
 void providers_handle(struct exchange *ex);
-void levels_handle(struct exchange *ex);
-void keys_handle(struct exchange *ex);
+void levels_handle(struct exchange *ex), keys_handle(struct exchange *ex);
 void system_handle(struct exchange *ex), openapi_handle(struct exchange *ex);
 
 /* chat.c */

@@ -34,10 +34,7 @@ struct provider_look {
 
 const char *provider_probe_word(enum provider_probe_state state)
 {
-    static const char *const words[] = {"unknown", "off", "reachable", "unreachable"};
-
-    assert((size_t)state < COUNT_OF(words));
-    return words[state];
+    return NAME_OF(state, "unknown", "off", "reachable", "unreachable");
 }
 
 /* A provider with another address counts as another provider. */

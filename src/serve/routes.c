@@ -25,6 +25,7 @@ static const struct route routes[] = {
     {"POST", "/v1beta/models/*", CHAT_GEMINI, false, gemini_handle},
     {"GET", "/v1beta/models/*", CHAT_GEMINI, false, gemini_model_handle},
     {"POST", "/api/chat", CHAT_OLLAMA, false, chat_handle},
+    {"POST", "/api/generate", CHAT_OLLAMA, false, chat_handle},
     {"POST", "/api/embed", CHAT_OLLAMA, false, pass_on_handle},
     {"POST", "/api/embeddings", CHAT_OLLAMA, false, pass_on_handle},
     {"GET", "/api/tags", CHAT_OLLAMA, false, ollama_tags_handle},

@@ -12,6 +12,7 @@
 #include "serve/login.h"
 #include "serve/peers.h"
 #include "serve/watch_runs.h"
+#include "serve/watchdog.h"
 #include "serve/work.h"
 #include "store/daemons.h"
 
@@ -57,6 +58,7 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index,
     if (!w->gl.loop)
         return false;
     loop_task_init(&w->log_out, log_out, w);
+    watchdog_init(w);
     w->gl.port = hub_port_new(d->gateway.hub, w->gl.loop);
     if (index == 0) {
         live_health_begin(w);
@@ -172,11 +174,9 @@ static void daemon_release(struct daemon *d)
 static void *serve_await_second_signal(void *arg)
 {
     const sigset_t *set = arg;
-    int sig;
 
-    do
-        (void)sigwait(set, &sig);
-    while (sig == SIGHUP);
+    while (watchdog_await_signal(NULL, set) == SIGHUP)
+        ;
     log_warn("stopped at once");
     _exit(1);
 }
@@ -185,9 +185,8 @@ static void serve_wait_for_end(struct daemon *d, const struct serve_options *o, 
 {
     uint64_t drain_ms;
     pthread_t hurry;
-    int sig;
 
-    while (sigwait(set, &sig) == 0 && sig == SIGHUP && !o->hangup_ends)
+    while (watchdog_await_signal(d, set) == SIGHUP && !o->hangup_ends)
         serve_reload_config(d, o->config);
     if (o->on_leave)
         o->on_leave(o->ctx);
@@ -230,6 +229,21 @@ static void log_never_waits(void)
         (void)fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
 }
 
+/* Of PostgreSQL only the kind is logged: its URL may have a password. */
+static void serve_log_listening(const struct daemon *d, str address)
+{
+    const struct config *c = d->gateway.setup->config;
+    char path[FILE_PATH_MAX], journal[FILE_PATH_MAX];
+    struct err e;
+
+    if (!store_places(c->store_url, c->spool, path, journal, &e) || !path[0])
+        (void)snprintf(path, sizeof path, "%s", d->gateway.records ? "postgres" : "none");
+    log_info("listening",
+             LOG_STR("address", address),
+             LOG_U64("loops", d->worker_count),
+             LOG_TEXT("store", path));
+}
+
 static bool serve_run_command(struct daemon *d, const struct serve_options *o, const sigset_t *set,
                               struct err *e)
 {
@@ -248,8 +262,8 @@ static bool serve_run_command(struct daemon *d, const struct serve_options *o, c
         if (pthread_create(&d->workers[i].thread, NULL, drain_work, &d->workers[i]) != 0)
             base_die("no thread could be started");
     if (ok) {
-        log_info("listening", LOG_TEXT("address", l.address), LOG_U64("loops", d->worker_count));
-        store_reached(d->gateway.store, str_c(l.address));
+        serve_log_listening(d, str_c(l.address));
+        watchdog_write_address(d, l.address);
         notify_systemd("READY=1");
         (void)snprintf(url, sizeof url, "%s://%s", d->tls_server ? "https" : "http", l.address);
         if (o->on_ready)

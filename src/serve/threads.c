@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/thread_json.h"
+#include "gateway/config_build.h"
 #include "serve/history_job.h"
 #include "serve/methods.h"
 
@@ -172,6 +173,8 @@ static bool serve_with_body(struct history_job *j,
     ok = json_open(&doc, buf_str(&j->body), e);
     if (!ok)
         history_job_refuse_json(e);
+    else if (json_root(&doc)->kind != JSON_OBJECT)
+        ok = err_set(e, ERR_INPUT, "body: must be a JSON object");
     ok = ok && take(j, &doc, &a, e);
     arena_release(&a);
     json_release(&doc);
@@ -231,6 +234,8 @@ static bool serve_threads_prune(struct history_job *j, const struct json *doc, s
     int64_t keep;
 
     (void)a;
+    if (!config_check_members(doc, json_root(doc), "keep", e))
+        return false;
     if (!json_i64(doc, json_find(doc, json_root(doc), STR("keep")), &keep) || keep < 1)
         return err_set(e, ERR_INPUT, "keep: must say how many checkpoints, at least 1");
     if (!threads_prune(serve_threads_get_store(j), &who, j->id, (size_t)keep, &removed, e))

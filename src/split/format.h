@@ -132,6 +132,9 @@ const struct split_format *split_format_auto(void);
 const struct split_format *split_format_plain(void);
 /* Whether its reasoning is in a tag of plain text that prompts ask for: <think>, <thinking>... */
 bool split_format_is_tag(const struct split_format *f);
+/* Whether only prompts ask for its tag, no model writes it by itself: <reasoning>, <analysis>. The
+ * format's id is the name of the tag. */
+bool split_format_is_prompted(const struct split_format *f);
 /* <thinking>, as the gateway asks for it by prompt: anywhere outside code and quotes. */
 const struct split_format *split_format_asked(void);
 /* How `extract` reads the tags that prompts ask for, anywhere outside code; in no list. */

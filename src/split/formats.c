@@ -80,16 +80,17 @@ enum { OWN, THINK_TAG = 101, THINKING_TAG, REASONING_TAG, ANALYSIS_TAG, THOUGHT_
 #define WRAP_TAG(open, close) \
     M_EAT(open, "\n", .gap = START | AFTER, .to = WRAPPED), \
     M_EAT("\n" close, "\n", .in = WRAPPED, .to = OUT), \
-    M_EAT(close, "\n", .in = WRAPPED, .to = OUT)
+    M_EAT(close, "\n", .in = WRAPPED, .to = OUT, .rules = SPLIT_NOT_QUOTED)
 #define WRAP(open, close) \
-    M(open, .in = OUT | REASON, .gap = START | AFTER, .to = WRAPPED), \
-    M(close, .in = WRAPPED, .to = OUT), \
-    M(close, .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY)
+    M(open, .in = OUT | REASON, .gap = START | AFTER, .to = WRAPPED, .rules = SPLIT_NOT_QUOTED), \
+    M(close, .in = WRAPPED, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
+    M(close, .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY, \
+      .rules = SPLIT_NOT_QUOTED)
 
 /* A token that ends a message, wherever that is; between messages it is framing. */
 #define TERMINATOR(t) \
     M(t, .in = WRAPPED | REASON | IN_TOOLS, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
-    M(t, .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY)
+    M(t, .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED)
 
 /* A token that begins a typed message, wherever that is. */
 #define BLOCK(t, where) \
@@ -127,26 +128,30 @@ static const struct split_mark kimi_k2[] = {
     TOOLS_BY("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", 1, ANYWHERE | TAIL,
              SPLIT_TO_TAIL),
     TOOLS_BY("<|tool_call_begin|>", "<|tool_call_end|>", 2, ANYWHERE | TAIL, SPLIT_TO_TAIL)};
+#define K3(t, ...) M_EAT(t, "<|sep|>", __VA_ARGS__)
 static const struct split_mark kimi_k3[] = {
-    M_EAT("<|open|>think", "<|sep|>", .in = ANSWERS, .gap = START | INSIDE | AFTER, .to = REASON,
-          .rules = SPLIT_TELLS),
-    M_EAT("<|open|>think", "<|sep|>", .in = REASON, .to = SPLIT_STAY),
-    M_EAT("<|close|>think", "<|sep|>", .in = REASON, .to = OUT),
-    M_EAT("<|close|>think", "<|sep|>", .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY),
-    M_EAT("<|open|>response", "<|sep|>", .in = OUT | REASON, .gap = START | AFTER, .to = WRAPPED),
-    M_EAT("<|close|>response", "<|sep|>", .in = WRAPPED, .to = OUT),
-    M_EAT("<|close|>response", "<|sep|>", .in = OUT, .gap = START | AFTER | BETWEEN,
-          .to = SPLIT_STAY),
-    M_EAT("<|close|>message", "<|sep|>", .in = WRAPPED | REASON, .to = OUT),
-    M_EAT("<|close|>message", "<|sep|>", .in = OUT, .gap = START | AFTER | BETWEEN,
-          .to = SPLIT_STAY),
-    M_EAT("<|open|>message role=\"assistant\"", "<|sep|>", .in = OUT, .gap = START | AFTER,
-          .to = SPLIT_STAY),
-    M("<|end_of_msg|>", .in = WRAPPED | REASON, .to = OUT),
-    M("<|end_of_msg|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY),
-    M_EAT("<|open|>tools", "<|sep|>", .in = ANYWHERE, .gap = BETWEEN | AFTER, .to = IN_TOOLS,
-          .pair = 1),
-    M_EAT("<|close|>tools", "<|sep|>", .in = IN_TOOLS, .to = OUT, .pair = 1)};
+    K3("<|open|>think", .in = ANSWERS, .gap = START | INSIDE | AFTER, .to = REASON,
+       .rules = SPLIT_NOT_QUOTED | SPLIT_TELLS),
+    K3("<|open|>think", .in = REASON, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED),
+    K3("<|close|>think", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    K3("<|close|>think", .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY,
+       .rules = SPLIT_NOT_QUOTED),
+    K3("<|open|>response", .in = OUT | REASON, .gap = START | AFTER, .to = WRAPPED,
+       .rules = SPLIT_NOT_QUOTED),
+    K3("<|close|>response", .in = WRAPPED, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    K3("<|close|>response", .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY,
+       .rules = SPLIT_NOT_QUOTED),
+    K3("<|close|>message", .in = WRAPPED | REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    K3("<|close|>message", .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY,
+       .rules = SPLIT_NOT_QUOTED),
+    K3("<|open|>message role=\"assistant\"", .in = OUT, .gap = START | AFTER, .to = SPLIT_STAY,
+       .rules = SPLIT_NOT_QUOTED),
+    M("<|end_of_msg|>", .in = WRAPPED | REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    M("<|end_of_msg|>", .in = OUT, .gap = START | AFTER | BETWEEN, .to = SPLIT_STAY,
+      .rules = SPLIT_NOT_QUOTED),
+    K3("<|open|>tools", .in = ANYWHERE, .gap = BETWEEN | AFTER, .to = IN_TOOLS, .pair = 1,
+       .rules = SPLIT_NOT_QUOTED),
+    K3("<|close|>tools", .in = IN_TOOLS, .to = OUT, .pair = 1)};
 static const struct split_mark minimax_m2[] = {
     THINK,
     TOOLS("<minimax:tool_call>", "</minimax:tool_call>", 1, ANYWHERE)};
@@ -219,13 +224,14 @@ static const struct split_mark inkling[] = {
     TERMINATOR("<|end_message|>"), TERMINATOR("<|content_model_end_sampling|>")};
 static const struct split_mark solar[] = {
     M("<|think|>", .in = ANSWERS, .gap = START | INSIDE | AFTER | BETWEEN, .to = REASON,
-      .rules = SPLIT_TELLS),
+      .rules = SPLIT_NOT_QUOTED | SPLIT_TELLS),
     M("<|content|>", .in = OUT | REASON, .gap = START | AFTER | BETWEEN, .to = WRAPPED,
-      .rules = SPLIT_MESSAGE),
+      .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE),
     M("<|tool_calls|>", .in = ANYWHERE, .gap = START | AFTER | BETWEEN, .to = IN_TOOLS,
-      .rules = SPLIT_MESSAGE),
-    M("<|begin|>assistant", .in = OUT, .gap = START | INSIDE | AFTER | BETWEEN, .to = SPLIT_STAY),
-    M("<|begin|>assistant", .in = WRAPPED | REASON, .to = OUT),
+      .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE),
+    M("<|begin|>assistant", .in = OUT, .gap = START | INSIDE | AFTER | BETWEEN, .to = SPLIT_STAY,
+      .rules = SPLIT_NOT_QUOTED),
+    M("<|begin|>assistant", .in = WRAPPED | REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
     TERMINATOR("<|end|>"), TERMINATOR("<|calls|>"), TERMINATOR("<|flush|>")};
 static const struct split_mark exaone[] = {
     TAG("<thought>", "</thought>", THOUGHT_TAG), SIBLINGS};
@@ -406,6 +412,11 @@ const struct split_format *split_format_plain(void)
 bool split_format_is_tag(const struct split_format *f)
 {
     return f->mark_count > 0 && f->marks[0].pair >= THINK_TAG;
+}
+
+bool split_format_is_prompted(const struct split_format *f)
+{
+    return f->marks == reasoning || f->marks == analysis;
 }
 
 const struct split_format *split_format_asked(void)

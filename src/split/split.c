@@ -116,15 +116,15 @@ static enum split_match split_allowed(struct split *sp, const struct split_windo
     const struct split_line *l = &sp->answer;
 
     assert(hit->size > 0);
-    if (rules & SPLIT_NOT_QUOTED) {
-        size_t next = win->at + hit->token;
+    if ((rules & SPLIT_NOT_QUOTED) && split_is_quote(sp->before)) {
+        str rest = str_slice(win->w, win->at + hit->token, win->w.n), eat = hit->mark.eat;
 
-        if (split_is_quote(sp->before)) {
-            if (next == win->w.n && win->more)
-                return SPLIT_PART_MATCH;
-            if (next < win->w.n && win->w.p[next] == sp->before)
-                return SPLIT_NO_MATCH;
-        }
+        if (eat.n > 1 && str_starts(rest, eat)) /* a token of the marker, not a line end */
+            rest = str_slice(rest, eat.n, rest.n);
+        if ((rest.n == 0 || (eat.n > 1 && str_starts(eat, rest))) && win->more)
+            return SPLIT_PART_MATCH;
+        if (rest.n && rest.p[0] == sp->before)
+            return SPLIT_NO_MATCH;
     }
     if ((rules & SPLIT_AGAIN) && !sp->doubt) {
         sp->flags |= sp->seen ? 0 : SPLIT_UNOPENED_CLOSE;
@@ -480,6 +480,17 @@ void split_feed(struct split *sp, str piece)
         else
             split_feed_slow(sp, piece, all);
     }
+}
+
+bool split_is_answer(const struct split *sp, str piece)
+{
+    unsigned all;
+
+    if (!sp->steady || !sp->trusted || sp->plain_kind != SPLIT_ANSWER || piece.n == 0 ||
+        piece.n > SHORT_MAX)
+        return false;
+    all = piece.n < 16 ? split_all_bytes(sp, piece) : split_all_bytes_16(sp, piece);
+    return !(all & sp->marking);
 }
 
 bool split_is_inside(const struct split *sp)

@@ -170,6 +170,11 @@ void split_init(struct split *sp, const struct split_format *format, bool inside
 void split_use(struct split *sp, const struct split_format *picked);
 void split_feed(struct split *sp, str piece);
 
+/* Whether the piece, which is UTF-8 with no character cut, is answer from its first byte to its
+ * last, whatever follows it. Fed next, alone or together with others of which this is true, it
+ * becomes one run. */
+bool split_is_answer(const struct split *sp, str piece);
+
 /* The text has ended: emits the buffered bytes; state and flags are final. */
 void split_finish(struct split *sp);
 /* Whether the text so far ends in reasoning. */

@@ -218,44 +218,16 @@ str audit_erasure(struct arena *a, str receipt, const struct audit_counts *c)
 
 /* ---- what the tables hold ---- */
 
-struct key {
-    struct arena *a;
-    str text;
-};
-
-static bool audit_keep_key(void *ctx, const struct db_value *columns, size_t n)
-{
-    struct key *k = ctx;
-
-    assert(n == 1);
-    k->text = arena_dup(k->a, columns[0].s);
-    return false;
-}
-
 bool audit_key(struct db *db, struct arena *a, str *out, struct err *e)
 {
-    struct key k = {a, STR("")};
-
+    *out = STR("");
     if (!db_query(db,
                   "SELECT value FROM store_keys WHERE name = 'audit'",
                   DB_NO_ARGS,
-                  (struct db_rows){audit_keep_key, &k},
+                  DB_ROW(db_into_text(a, out)),
                   e))
         return false;
-    *out = k.text;
-    return k.text.n == SHA256_SIZE || err_set(e, ERR_NOT_FOUND, "the store has no key for digests");
-}
-
-static bool audit_keep_head(void *ctx, const struct db_value *columns, size_t n)
-{
-    struct audit_head *head = ctx;
-
-    assert(n == 3);
-    head->seq = columns[0].i;
-    head->time_us = columns[1].i;
-    if (columns[2].s.n == SHA256_SIZE)
-        memcpy(head->hash, columns[2].s.p, SHA256_SIZE);
-    return false;
+    return out->n == SHA256_SIZE || err_set(e, ERR_NOT_FOUND, "the store has no key for digests");
 }
 
 bool audit_last(struct db *db, struct audit_head *out, struct err *e)
@@ -264,7 +236,9 @@ bool audit_last(struct db *db, struct audit_head *out, struct err *e)
     return db_query(db,
                     "SELECT seq, time_us, hash FROM audit_log ORDER BY seq DESC LIMIT 1",
                     DB_NO_ARGS,
-                    (struct db_rows){audit_keep_head, out},
+                    DB_ROW(db_into_i64(&out->seq),
+                           db_into_i64(&out->time_us),
+                           db_into_bytes(out->hash, sizeof out->hash)),
                     e);
 }
 

@@ -278,30 +278,24 @@ static bool audit_verify_start(struct verify *v, struct err *e)
            verify_all(v, e);
 }
 
-static bool verify_on_nothing(void *ctx, const struct db_value *columns, size_t n)
-{
-    (void)ctx;
-    (void)columns;
-    (void)n;
-    return false;
-}
-
 /* One view of the database. The tables of before blocks are dropped once all calls are moved, on
  * PostgreSQL also for a view that began earlier: a query of each, in the order in which
  * engine_move.c drops them, keeps them until the end. If they were dropped just now, the next view
  * is without them. */
 static bool audit_verify_begin_view(struct verify *v, struct err *e)
 {
+    int64_t one;
+
     for (int tries = 0;; tries++) {
         if (!db_begin(v->db, false, e))
             return false;
         if (engine_move_needed(v->db, &v->moving, e) &&
-            (!v->moving || db_query(v->db,
-                                    "SELECT 1 FROM old_segments, old_decisions, old_interactions"
-                                    " LIMIT 1",
-                                    DB_NO_ARGS,
-                                    (struct db_rows){verify_on_nothing, NULL},
-                                    e)))
+            (!v->moving || db_number(v->db,
+                                     "SELECT 1 FROM old_segments, old_decisions, old_interactions"
+                                     " LIMIT 1",
+                                     DB_NO_ARGS,
+                                     &one,
+                                     e)))
             return true;
         db_rollback(v->db);
         if (tries == 1)

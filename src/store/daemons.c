@@ -299,17 +299,6 @@ struct daemons_renewed {
     int64_t asked, seen_us;
 };
 
-static bool daemons_on_renewed(void *ctx, const struct db_value *v, size_t n)
-{
-    struct daemons_renewed *r = ctx;
-
-    assert(n == 2);
-    r->renewed = true;
-    r->asked = v[0].i;
-    r->seen_us = v[1].i;
-    return false;
-}
-
 static bool daemons_renew(struct daemons *d, struct daemons_renewed *out, struct err *e)
 {
     char address[sizeof d->address];
@@ -319,14 +308,15 @@ static bool daemons_renew(struct daemons *d, struct daemons_renewed *out, struct
     memcpy(address, d->address, sizeof address);
     pthread_mutex_unlock(&d->lock);
     args[2] = db_text(str_c(address));
-    return db_query(d->db,
-                    "UPDATE daemons SET seen_us = " NOW ", address = $3 WHERE daemon_id = $1 AND"
-                    " fence = $2 AND state = 'running' RETURNING (SELECT asked FROM store_turn),"
-                    " seen_us",
-                    args,
-                    COUNT_OF(args),
-                    (struct db_rows){daemons_on_renewed, out},
-                    e);
+    return db_query(
+        d->db,
+        "UPDATE daemons SET seen_us = " NOW ", address = $3 WHERE daemon_id = $1 AND"
+        " fence = $2 AND state = 'running' RETURNING (SELECT asked FROM store_turn),"
+        " seen_us",
+        args,
+        COUNT_OF(args),
+        DB_ROW(db_into_found(&out->renewed), db_into_i64(&out->asked), db_into_i64(&out->seen_us)),
+        e);
 }
 
 /* Rows of daemons that will not come back. */

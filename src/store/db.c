@@ -106,18 +106,39 @@ bool db_scrub(struct db *db, bool *done, struct err *e)
     return db->driver->scrub(db, done, e);
 }
 
-static bool db_on_number(void *ctx, const struct db_value *columns, size_t n)
+static bool db_on_row(void *row, const struct db_value *columns, size_t n)
 {
-    assert(n == 1);
-    *(int64_t *)ctx = columns[0].type == DB_REAL ? (int64_t)columns[0].d : columns[0].i;
+    const struct db_into *into = ((const struct db_row *)row)->into,
+                         *end = into + ((const struct db_row *)row)->n;
+    const struct db_value *v = columns;
+
+    for (; into < end; into++) {
+        if (into->kind == DB_INTO_FOUND) {
+            *(bool *)into->to = true;
+            continue;
+        }
+        assert(v < columns + n);
+        if (v->type != DB_NULL && into->kind == DB_INTO_I64)
+            *(int64_t *)into->to = v->type == DB_REAL ? (int64_t)v->d : v->i;
+        else if (v->type != DB_NULL && into->kind == DB_INTO_TEXT)
+            *(str *)into->to = arena_dup(into->arena, v->s);
+        else if (v->type != DB_NULL && v->s.n == into->size)
+            memcpy(into->to, v->s.p, v->s.n);
+        v++;
+    }
     return false;
+}
+
+struct db_rows db_row_rows(struct db_row *row)
+{
+    return (struct db_rows){db_on_row, row};
 }
 
 bool db_number(struct db *db, const char *sql, const struct db_value *args, size_t n, int64_t *out,
                struct err *e)
 {
     *out = 0;
-    return db_query(db, sql, args, n, (struct db_rows){db_on_number, out}, e);
+    return db_query(db, sql, args, n, DB_ROW(db_into_i64(out)), e);
 }
 
 bool db_size(struct db *db, int64_t *out, struct err *e)

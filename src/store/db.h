@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -83,6 +84,50 @@ struct db_rows {
     bool (*on_row)(void *ctx, const struct db_value *columns, size_t n);
     void *ctx;
 };
+
+/* Where DB_ROW puts a column of the first row; NULL leaves the place as it is. */
+struct db_into {
+    enum { DB_INTO_I64, DB_INTO_TEXT, DB_INTO_BYTES, DB_INTO_FOUND } kind;
+    void *to;
+    size_t size;
+    struct arena *arena;
+};
+
+struct db_row {
+    const struct db_into *into;
+    size_t n;
+};
+struct db_rows db_row_rows(struct db_row *row);
+
+static inline struct db_into db_into_i64(int64_t *to)
+{
+    return (struct db_into){DB_INTO_I64, to, 0, NULL};
+}
+
+static inline struct db_into db_into_u64(uint64_t *to)
+{
+    return (struct db_into){DB_INTO_I64, to, 0, NULL};
+}
+
+static inline struct db_into db_into_text(struct arena *a, str *to) /* a copy in the arena */
+{
+    return (struct db_into){DB_INTO_TEXT, to, 0, a};
+}
+
+static inline struct db_into db_into_bytes(void *to, size_t size) /* only if there are as many */
+{
+    return (struct db_into){DB_INTO_BYTES, to, size, NULL};
+}
+
+static inline struct db_into db_into_found(bool *to) /* true; not a column */
+{
+    return (struct db_into){DB_INTO_FOUND, to, 0, NULL};
+}
+
+/* The first row, column by column: db_query(db, sql, DB_ARGS(...), DB_ROW(db_into_i64(&n)), e). */
+#define DB_ROW(...)                                                                                \
+    db_row_rows(&(struct db_row){(const struct db_into[]){__VA_ARGS__},                            \
+                                 COUNT_OF(((const struct db_into[]){__VA_ARGS__}))})
 
 /* Ignores rows. */
 bool db_run(struct db *db, const char *sql, const struct db_value *args, size_t n,

@@ -99,10 +99,5 @@ bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
                        "has version %lld, which `rationale serve` brings to %lld when it starts",
                        (long long)now,
                        (long long)newest);
-    if (!db_begin(db, true, e))
-        return false;
-    if (db_schema_take_steps(db, e) && db_commit(db, e))
-        return true;
-    db_rollback(db);
-    return false;
+    return db_begin(db, true, e) && db_end(db, db_schema_take_steps(db, e), e);
 }

@@ -141,21 +141,17 @@ static const struct {
                      " place = excluded.place"},
 };
 
-static bool engine_keep_place(void *ctx, const struct db_value *columns, size_t n)
-{
-    assert(n == 2);
-    *(struct journal_place *)ctx =
-        (struct journal_place){(uint64_t)columns[0].i, (uint64_t)columns[1].i};
-    return false;
-}
-
 bool engine_place(struct engine *en, struct journal_place *out, struct err *e)
 {
     struct db_value spool = db_text(str_c(en->spool));
 
     *out = (struct journal_place){0, 0};
-    return db_query(
-        en->db, places[en->kind].get, &spool, 1, (struct db_rows){engine_keep_place, out}, e);
+    return db_query(en->db,
+                    places[en->kind].get,
+                    &spool,
+                    1,
+                    DB_ROW(db_into_u64(&out->segment), db_into_u64(&out->offset)),
+                    e);
 }
 
 /* ---- a batch ---- */
@@ -262,11 +258,25 @@ bool engine_put(struct engine *en, uint32_t type, str body, struct err *e)
 
 /* ---- which of them are new ---- */
 
+struct fresh {
+    struct engine *en;
+    struct map ids;
+};
+
 static bool engine_on_known(void *ctx, const struct db_value *columns, size_t n)
 {
     assert(n == 1);
     (void)map_remove(ctx, columns[0].s); /* the rest is new */
     return true;
+}
+
+/* Such a call ended after its session was erased. */
+static bool engine_on_erased(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct fresh *f = ctx;
+
+    f->en->scrub = f->en->late = true;
+    return engine_on_known(&f->ids, columns, n);
 }
 
 bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db_rows rows,
@@ -316,12 +326,12 @@ static bool engine_look_up_records(struct engine *en, struct err *e)
 {
     str ids[ENGINE_BATCH_MAX], asked[ENGINE_BATCH_MAX];
     size_t tools = 0, n = 0;
-    struct map fresh;
-    struct db_rows rows = {engine_on_known, &fresh};
+    struct fresh fresh = {.en = en};
+    struct db_rows rows = {engine_on_known, &fresh.ids}, erased = {engine_on_erased, &fresh};
     struct err full;
     bool ok = true;
 
-    map_init(&fresh, NULL, ENGINE_BATCH_MAX);
+    map_init(&fresh.ids, NULL, ENGINE_BATCH_MAX);
     for (size_t i = 0; i < en->count; i++) {
         ids[i] = engine_id_of(en, &en->records[i]);
         if (ids[i].n == 0)
@@ -329,20 +339,20 @@ static bool engine_look_up_records(struct engine *en, struct err *e)
         tools += en->records[i].type == FRAME_TOOL;
         if (engine_may_be_there(en, &en->records[i], ids[i]))
             asked[n++] = ids[i];
-        if (!map_set(&fresh, ids[i], MAP_U64(0), &full))
+        if (!map_set(&fresh.ids, ids[i], MAP_U64(0), &full))
             base_die("a batch has more records than it may");
     }
     ok = (n == tools || engine_ask(en, ENGINE_LOOK_UP, asked, n, rows, e)) &&
          (tools == 0 || engine_ask(en, ENGINE_LOOK_UP_TOOLS, asked, n, rows, e)) &&
-         (!en->erased_any || engine_ask(en, ENGINE_LOOK_UP_ERASED, ids, en->count, rows, e));
+         (!en->erased_any || engine_ask(en, ENGINE_LOOK_UP_ERASED, ids, en->count, erased, e));
     for (size_t i = 0; ok && i < en->count; i++) {
         struct engine_record *r = &en->records[i];
 
-        r->there = ids[i].n > 0 && !map_find(&fresh, ids[i]);
+        r->there = ids[i].n > 0 && !map_find(&fresh.ids, ids[i]);
         if (!r->there && ids[i].n > 0 && r->type != FRAME_BEGIN)
-            map_remove(&fresh, ids[i]);
+            map_remove(&fresh.ids, ids[i]);
     }
-    map_release(&fresh);
+    map_release(&fresh.ids);
     return ok;
 }
 
@@ -393,6 +403,14 @@ bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
 bool engine_untidy(const struct engine *en)
 {
     return en->scrub;
+}
+
+bool engine_was_late(struct engine *en)
+{
+    bool late = en->late;
+
+    en->late = false;
+    return late;
 }
 
 void engine_tidy(struct engine *en)

@@ -69,6 +69,9 @@ void engine_anchor(struct engine *en);
  * commit does so too. */
 bool engine_untidy(const struct engine *en);
 void engine_tidy(struct engine *en);
+/* Whether a commit since the last question dropped a call that ended after its erasure: its texts
+ * are still in the journal. */
+bool engine_was_late(struct engine *en);
 
 /* The receipt of an erasure; ERR_NOT_FOUND before the erasure is done. */
 bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct err *e) MUST_USE;

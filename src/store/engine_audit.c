@@ -134,14 +134,6 @@ static bool engine_audit_load_key(struct engine *en, struct err *e)
     return e->code == ERR_NOT_FOUND && engine_audit_make_key(en, e);
 }
 
-static bool engine_audit_keep_hash(void *ctx, const struct db_value *columns, size_t n)
-{
-    assert(n == 1);
-    if (columns[0].s.n == SHA256_SIZE)
-        memcpy(ctx, columns[0].s.p, SHA256_SIZE);
-    return false;
-}
-
 /* The head in the file must be in the log. If it is not, that is logged and recorded in the audit
  * log itself, and the file is renamed, because it is the only evidence. */
 static bool engine_audit_compare_head(struct engine *en, struct err *e)
@@ -166,7 +158,7 @@ static bool engine_audit_compare_head(struct engine *en, struct err *e)
                   "SELECT hash FROM audit_log WHERE seq = $1",
                   &seq,
                   1,
-                  (struct db_rows){engine_audit_keep_hash, hash},
+                  DB_ROW(db_into_bytes(hash, sizeof hash)),
                   e))
         return false;
     if (was.seq > 0 && memcmp(hash, was.hash, SHA256_SIZE) == 0)

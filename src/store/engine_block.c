@@ -127,19 +127,6 @@ static bool engine_block_load(struct engine *en, struct engine_filling *f, struc
     return true;
 }
 
-static bool engine_on_counters(void *ctx, const struct db_value *v, size_t n)
-{
-    struct engine *en = ctx;
-
-    assert(n == 5);
-    en->last_n = v[0].i;
-    en->last_block = v[1].i;
-    en->moved_to = v[2].i;
-    en->last_moved = v[3].i;
-    en->tree_from = v[4].i;
-    return false;
-}
-
 bool engine_blocks_begin(struct engine *en, struct err *e)
 {
     if (en->blocks_known)
@@ -147,7 +134,11 @@ bool engine_blocks_begin(struct engine *en, struct err *e)
     if (!db_query(en->db,
                   "SELECT call_n, block, moved_to, moved, tree_from FROM store_counters",
                   DB_NO_ARGS,
-                  (struct db_rows){engine_on_counters, en},
+                  DB_ROW(db_into_i64(&en->last_n),
+                         db_into_i64(&en->last_block),
+                         db_into_i64(&en->moved_to),
+                         db_into_i64(&en->last_moved),
+                         db_into_i64(&en->tree_from)),
                   e))
         return false;
     engine_block_begin(&en->filling[ENGINE_NEW], en->last_block + 1);

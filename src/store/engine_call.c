@@ -95,7 +95,7 @@ bool engine_call_begin(struct engine *en, struct store_call *row, str body, stru
     if (!engine_own(en, row, &named, e) || !engine_sessions_write_with(en, row->session_id, e))
         return false;
     assert(row->id.n > 0 && row->session_id.n > 0);
-    piece = (struct store_piece){row->id, 0, STR(ENGINE_BEGIN_KIND), body};
+    piece = (struct store_piece){row->id, 0, STR(ENGINE_BEGIN_KIND), body, 0};
     struct db_value args[] = {
         db_text(row->session_id),
         engine_known(row->started_ms),

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "store/engine_state.h"
+#include "store/erase_find.h"
 
 #define SESSIONS_MAX 10000000u /* of one erasure: one that would need more is refused */
 #define RETAIN_BATCH 50u
@@ -121,9 +122,7 @@ static const char *const tuned_rows[] = {
 
 #define RUNS_OF_SESSION "SELECT run_id FROM agent_runs WHERE session_id = $1"
 #define THREADS_OF_KEY "SELECT thread_id FROM threads WHERE key_name = $1"
-#define THREAD_OF_SESSION                                                                          \
-    "SELECT t.thread_id FROM threads t JOIN alert_sessions s ON s.session_id = t.thread_id"        \
-    " WHERE t.thread_id = $1 AND t.key_name = coalesce(s.key_name, '')"
+#define THREAD_OF_SESSION "SELECT t.thread_id" ERASE_THREAD_OF_SESSION
 
 /* ---- calls ---- */
 
@@ -216,10 +215,6 @@ static bool engine_erase_calls(struct engine *en, const struct db_value *session
 
 /* ---- sessions ---- */
 
-/* Calls that run: their records are dropped when they arrive. */
-#define RUNNING_CALLS                                                                              \
-    "SELECT DISTINCT call_id FROM call_pieces WHERE session_id = $1 AND NOT EXISTS"                \
-    " (SELECT 1 FROM llm_interactions WHERE interaction_id = call_id)"
 #define OF_SESSION "(SELECT interaction_id FROM llm_interactions WHERE session_id = $1)"
 
 /* Those of before blocks, while there are any. */
@@ -291,7 +286,7 @@ static bool engine_erase_session(struct engine *en, str name, struct audit_count
            engine_erase_drop(
                en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
            engine_erase_calls(en, &session, c, places, e) &&
-           engine_note_erased(en, RUNNING_CALLS, &session, &c->interactions, e) &&
+           engine_note_erased(en, ERASE_RUNNING_CALLS, &session, &c->interactions, e) &&
            engine_note_erased(
                en,
                "SELECT communication_id FROM mcp_communications WHERE session_id = $1",
@@ -330,85 +325,10 @@ static bool engine_erase_all(struct engine *en, const struct names *names, struc
 
 /* ---- on request ---- */
 
-/* Sessions that a subject has a part in. */
-static const char of_subject[] =
-    "SELECT session_id FROM alert_sessions WHERE subject = $1"
-    " UNION SELECT session_id FROM llm_interactions WHERE subject = $1"
-    " UNION SELECT session_id FROM alert_sessions WHERE agent_type <> 'gateway' AND subject IS NULL"
-    " AND key_name = $1"
-    " UNION SELECT session_id FROM alerts WHERE key_name = $1"
-    " UNION SELECT session_id FROM policy_results WHERE key_name = $1 OR case_id = $1"
-    " UNION SELECT session_id FROM policy_proposals WHERE created_by = $1 OR case_id = $1";
-
-/* And those, and runs of the optimiser, that name it: in JSON, or in a text in JSON. */
-static const struct {
-    const char *which, *text;
-} naming[] = {
-    {"SELECT session_id FROM alert_sessions WHERE agent_type <> 'gateway'", "alert_data"},
-    {"SELECT session_id FROM alerts WHERE 1 = 1", "data"},
-    {"SELECT DISTINCT a.session_id FROM alerts a JOIN incident_alerts m"
-     " ON m.incident_id = a.alert_id WHERE 1 = 1",
-     "m.data"},
-    {"SELECT session_id FROM policy_results WHERE 1 = 1", "result"},
-    {"SELECT session_id FROM policy_cases WHERE 1 = 1", "body"},
-    {"SELECT session_id FROM policy_proposals WHERE 1 = 1", "value"},
-    {"SELECT session_id FROM agent_runs WHERE session_id IS NOT NULL", "input"},
-    {"SELECT run_id FROM optimize_runs WHERE 1 = 1", "input"},
-    {"SELECT DISTINCT run_id FROM optimize_lines WHERE 1 = 1", "line"},
-};
-/* The name as JSON writes it, between marks. */
-static struct db_value engine_name_quoted(struct engine *en, str name, str mark)
-{
-    struct buf quoted;
-    str text;
-
-    buf_init(&quoted, 8 * name.n + 64);
-    (void)json_quote(&quoted, name);
-    assert(quoted.n >= 2 && !buf_full(&quoted));
-    text = str_slice(buf_str(&quoted), 1, quoted.n - 1);
-    text = arena_join(&en->arena, mark, text, mark);
-    buf_release(&quoted);
-    return db_text(text);
-}
-
-static bool engine_erase_find_of_subject(struct engine *en, str name, struct names *out,
-                                         int64_t *runs, struct err *e)
-{
-    const char *at = en->kind == DB_POSTGRES ? "strpos" : "instr";
-    struct db_value args[] = {engine_name_quoted(en, name, STR("\"")),
-                              engine_name_quoted(en, name, STR("\\\""))};
-    bool ok = db_query(en->db,
-                       of_subject,
-                       DB_ARGS(db_text(name)),
-                       (struct db_rows){engine_erase_add_name, out},
-                       e);
-    char sql[300];
-
-    for (size_t i = 0; ok && i < COUNT_OF(naming); i++) {
-        (void)snprintf(sql,
-                       sizeof sql,
-                       "%s AND (%s(%s, $1) > 0 OR %s(%s, $2) > 0)",
-                       naming[i].which,
-                       at,
-                       naming[i].text,
-                       at,
-                       naming[i].text);
-        ok = db_query(en->db, sql, args, 2, (struct db_rows){engine_erase_add_name, out}, e);
-    }
-    (void)snprintf(
-        sql,
-        sizeof sql,
-        "SELECT run_id FROM agent_runs WHERE session_id IS NULL AND (%s(input, $1) > 0 OR"
-        " %s(input, replace($1, '\"', '\\\"')) > 0)",
-        at,
-        at);
-    return ok && engine_erase_forget_those(en, sql, args, run_rows, runs, e);
-}
-
 static bool engine_erase_erase(struct engine *en, const struct store_note *note, bool subject,
                                struct err *e)
 {
-    struct names names = {.arena = &en->arena};
+    struct names names = {.arena = &en->arena}, runs = {.arena = &en->arena};
     str name = engine_clean_name(en, note->subject);
     struct db_value arg = db_text(name);
     struct audit_entry entry = {.actor = engine_clean(en, note->actor),
@@ -420,7 +340,11 @@ static bool engine_erase_erase(struct engine *en, const struct store_note *note,
 
     engine_owners_forget(en);
     if (subject)
-        ok = engine_erase_find_of_subject(en, name, &names, &c.runs, e) &&
+        ok = erase_find_sessions(
+                 en->db, &en->arena, name, (struct db_rows){engine_erase_add_name, &names}, e) &&
+             erase_find_runs(
+                 en->db, &en->arena, name, (struct db_rows){engine_erase_add_name, &runs}, e) &&
+             engine_erase_forget(en, run_rows, &runs, INT64_MAX, &c.runs, e) &&
              engine_erase_forget_those(en, THREADS_OF_KEY, &arg, thread_rows, &c.threads, e);
     else
         (void)engine_erase_add_name(&names, &arg, 1);
@@ -433,6 +357,7 @@ static bool engine_erase_erase(struct engine *en, const struct store_note *note,
     }
     ok = ok && engine_erase_all(en, &names, &c, e);
     free(names.items);
+    free(runs.items);
     entry.detail = audit_erasure(&en->arena, note->id, &c);
     en->scrub |= ok;
     return ok && engine_audit_add(en, &entry, e) && engine_receipt_put(en, note, &c, e) &&

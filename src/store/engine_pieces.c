@@ -13,12 +13,17 @@
 
 static const struct {
     str kind;
-    size_t at; /* the text of the row that the pieces make */
+    size_t at;    /* the text of the row that the pieces make */
+    size_t began; /* the member of the row with the time of its first byte, or 0 */
 } piece_kinds[] = {
-    {STR_INIT("request"), offsetof(struct store_call, request)},
-    {STR_INIT("reply"), offsetof(struct store_call, reply)},
-    {STR_INIT("reasoning"), offsetof(struct store_call, reasoning)},
-    {STR_INIT("answer"), offsetof(struct store_call, answer)},
+    {STR_INIT("request"), offsetof(struct store_call, request), 0},
+    {STR_INIT("reply"), offsetof(struct store_call, reply), 0},
+    {STR_INIT("reasoning"),
+     offsetof(struct store_call, reasoning),
+     offsetof(struct store_call, reasoning_ms)},
+    {STR_INIT("answer"),
+     offsetof(struct store_call, answer),
+     offsetof(struct store_call, answer_ms)},
 };
 
 /* A call put together from its pieces. */
@@ -26,6 +31,7 @@ struct orphan {
     struct arena *arena;
     bool continued; /* the final row has only the rest of the texts */
     struct store_call row;
+    int64_t first_ms[COUNT_OF(piece_kinds)], last_ms; /* of the pieces; 0: unknown */
     struct buf text[COUNT_OF(piece_kinds)];
 };
 
@@ -99,13 +105,14 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
                               db_text(engine_clean_name(en, piece->kind)),
                               db_blob(piece->bytes),
                               db_text_or_null(session_id),
-                              db_text(str_c(en->spool))};
+                              db_text(str_c(en->spool)),
+                              db_int(piece->time_ms)};
 
     assert(en->head_known); /* in a batch */
     engine_pieces_remember(en, args[0].s);
     return db_run(en->db,
-                  "INSERT INTO call_pieces (call_id, n, kind, bytes, session_id, spool)"
-                  " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+                  "INSERT INTO call_pieces (call_id, n, kind, bytes, session_id, spool, time_ms)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
                   args,
                   COUNT_OF(args),
                   e);
@@ -134,18 +141,25 @@ static bool engine_pieces_add_piece(void *ctx, const struct db_value *columns, s
     struct store_call begun;
     str kind = columns[0].s, bytes = columns[1].s;
 
-    assert(n == 2);
+    assert(n == 3);
+    if (columns[2].i > o->last_ms)
+        o->last_ms = columns[2].i;
     if (str_eq(kind, STR(STORE_RESTART))) {
         o->continued = false;
-        for (size_t i = 0; i < COUNT_OF(piece_kinds); i++)
+        for (size_t i = 0; i < COUNT_OF(piece_kinds); i++) {
             buf_reset(&o->text[i]);
+            o->first_ms[i] = 0;
+        }
     }
     o->continued |= str_eq(kind, STR(STORE_CONTINUED));
     if (str_eq(kind, STR(ENGINE_BEGIN_KIND)) && row_call_get(arena_dup(o->arena, bytes), &begun))
         o->row = begun;
     for (size_t i = 0; i < COUNT_OF(piece_kinds); i++)
-        if (str_eq(kind, piece_kinds[i].kind))
+        if (str_eq(kind, piece_kinds[i].kind)) {
             buf_add(&o->text[i], bytes);
+            if (o->first_ms[i] == 0)
+                o->first_ms[i] = columns[2].i;
+        }
     return true;
 }
 
@@ -156,7 +170,7 @@ static bool engine_pieces_orphan_read(struct engine *en, str id, struct orphan *
     for (size_t i = 0; i < COUNT_OF(o->text); i++)
         buf_init(&o->text[i], PIECES_SIZE_MAX);
     return db_query(en->db,
-                    "SELECT kind, bytes FROM call_pieces WHERE call_id = $1 ORDER BY n",
+                    "SELECT kind, bytes, time_ms FROM call_pieces WHERE call_id = $1 ORDER BY n",
                     DB_ARGS(db_text(id)),
                     (struct db_rows){engine_pieces_add_piece, o},
                     e);
@@ -190,14 +204,21 @@ bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e
 
 /* ---- what an earlier process left ---- */
 
-/* The pieces have more text than the row that was stored when the call began. */
+/* The pieces have more text than the row that was stored when the call began, and later times. */
 static void engine_pieces_orphan_finish(struct orphan *o, str id)
 {
     struct store_call *row = &o->row;
 
-    for (size_t i = 0; i < COUNT_OF(piece_kinds); i++)
+    for (size_t i = 0; i < COUNT_OF(piece_kinds); i++) {
+        int64_t *began = (int64_t *)(void *)((char *)row + piece_kinds[i].began);
+
         if (o->text[i].n > 0)
             *(str *)(void *)((char *)row + piece_kinds[i].at) = buf_str(&o->text[i]);
+        if (piece_kinds[i].began && *began < 0 && o->first_ms[i] > 0)
+            *began = o->first_ms[i];
+    }
+    if (o->last_ms > 0 && o->last_ms > row->ended_ms)
+        row->ended_ms = o->last_ms;
     row->id = id;
     row->complete = false;
     row->has_reasoning |= row->reasoning.n > 0;
@@ -225,32 +246,16 @@ static bool engine_pieces_orphan_put(struct engine *en, str id, struct err *e)
     return ok;
 }
 
-struct found {
-    struct arena *arena;
-    str id;
-    bool there;
-};
-
-static bool engine_pieces_keep_id(void *ctx, const struct db_value *columns, size_t n)
-{
-    struct found *f = ctx;
-
-    assert(n == 2);
-    f->id = arena_dup(f->arena, columns[0].s);
-    f->there = columns[1].type != DB_NULL;
-    return false;
-}
-
 bool engine_put_orphans(struct engine *en, size_t *count, struct err *e)
 {
-    struct found f = {&en->arena, STR(""), false};
+    str id = STR(""), known;
     size_t n = 0;
 
     en->pieced_unknown = true;
     for (;;) {
-        struct db_value args[] = {db_text(arena_dup(&en->arena, f.id)), db_text(str_c(en->spool))};
+        struct db_value args[] = {db_text(id), db_text(str_c(en->spool))};
 
-        f.id = STR("");
+        id = known = STR("");
         if (!db_query(en->db,
                       "SELECT call_id, coalesce((SELECT interaction_id FROM llm_interactions"
                       " WHERE interaction_id = call_id), (SELECT subject FROM audit_log"
@@ -258,14 +263,16 @@ bool engine_put_orphans(struct engine *en, size_t *count, struct err *e)
                       " WHERE call_id > $1 AND spool IN ($2, '') ORDER BY call_id LIMIT 1",
                       args,
                       2,
-                      (struct db_rows){engine_pieces_keep_id, &f},
+                      DB_ROW(db_into_text(&en->arena, &id), db_into_text(&en->arena, &known)),
                       e))
             return false;
-        if (f.id.n == 0)
+        if (id.n == 0)
             break;
-        if (!(f.there ? engine_pieces_drop(en, f.id, e) : engine_pieces_orphan_put(en, f.id, e)))
+        if (!(known.n ? engine_pieces_drop(en, id, e) : engine_pieces_orphan_put(en, id, e)))
             return false;
-        n += !f.there;
+        n += known.n == 0;
+        en->scrub |= known.n > 0;
+        en->late |= known.n > 0;
     }
     engine_pieces_forget(en);
     en->pieced_unknown = false;

@@ -103,25 +103,10 @@ static struct engine_mark request_mark(int64_t call_n, str request, unsigned dep
 
 /* ---- one that is not in memory ---- */
 
-struct request_found {
-    struct texts_place place;
-    bool there;
-};
-
-static bool request_on_last(void *ctx, const struct db_value *v, size_t n)
-{
-    struct request_found *f = ctx;
-
-    assert(n == 3);
-    f->there = true;
-    f->place = (struct texts_place){v[0].i, v[1].type == DB_NULL ? -1 : v[1].i, v[2].i};
-    return false;
-}
-
 static bool request_read(struct engine *en, const struct store_call *row, int64_t *call_n,
                          struct block_base *out)
 {
-    struct request_found f = {.there = false};
+    struct texts_place place = {0, -1, 0};
     struct store_call before = store_call_none;
     struct err e;
 
@@ -130,15 +115,17 @@ static bool request_read(struct engine *en, const struct store_call *row, int64_
                   "SELECT call_n, block, block_n FROM llm_interactions WHERE session_id = $1 AND"
                   " block IS NOT NULL ORDER BY started_ms DESC LIMIT 1",
                   DB_ARGS(db_text(row->session_id)),
-                  (struct db_rows){request_on_last, &f},
+                  DB_ROW(db_into_i64(&place.call_n),
+                         db_into_i64(&place.block),
+                         db_into_i64(&place.block_n)),
                   &e) ||
-        !f.there)
+        place.block < 0)
         return false;
     for (size_t i = 0; i < COUNT_OF(en->filling); i++)
-        if (en->filling[i].number == f.place.block)
+        if (en->filling[i].number == place.block)
             return false; /* the block is in memory, and not all of it in the tables */
-    *call_n = f.place.call_n;
-    if (!texts_read(&en->texts, &f.place, &en->scratch, &before, &e))
+    *call_n = place.call_n;
+    if (!texts_read(&en->texts, &place, &en->scratch, &before, &e))
         return false;
     *out = (struct block_base){before.request, before.answer};
     return out->request.n > 0;

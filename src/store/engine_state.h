@@ -86,6 +86,7 @@ struct engine {
     bool erased_any;        /* a row was ever erased */
     int64_t erased;         /* struct db_turn */
     bool scrub;             /* erased data is still in the files */
+    bool late;              /* see engine_was_late */
     bool freed;             /* retention has freed space in them */
     int64_t anchored_seq;   /* seq in the head file */
     int64_t now_us;         /* of the batch */

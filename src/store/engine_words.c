@@ -244,14 +244,6 @@ bool engine_words_write(struct engine *en, int64_t block, struct words_set *word
 
 /* ---- words that go ---- */
 
-static bool words_on_level(void *ctx, const struct db_value *v, size_t n)
-{
-    assert(n == 1);
-    *(bool *)ctx = true;
-    (void)v;
-    return false;
-}
-
 /* The segment that has the block, whichever level it is of; level -1: no words of it are kept. */
 static bool words_find_segment(struct engine *en, int64_t block, struct words_segment *out,
                                struct err *e)
@@ -260,14 +252,14 @@ static bool words_find_segment(struct engine *en, int64_t block, struct words_se
 
     for (int64_t level = 0; level < WORD_LEVELS; level++, span *= WORDS_FAN) {
         struct db_value args[] = {db_int(level), db_int(block - block % span)};
-        bool there = false;
+        int64_t there;
 
-        if (!db_query(en->db,
-                      "SELECT 1 FROM word_pages WHERE level = $1 AND first_block = $2 LIMIT 1",
-                      args,
-                      COUNT_OF(args),
-                      (struct db_rows){words_on_level, &there},
-                      e))
+        if (!db_number(en->db,
+                       "SELECT 1 FROM word_pages WHERE level = $1 AND first_block = $2 LIMIT 1",
+                       args,
+                       COUNT_OF(args),
+                       &there,
+                       e))
             return false;
         *out = (struct words_segment){en, level, args[1].i};
         if (there)

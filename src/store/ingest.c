@@ -141,6 +141,8 @@ static bool ingest_commit(struct ingest *t, struct journal_place place, struct e
     t->place = place;
     ingest_count_taken(t, place.segment < journal_first_new(t->o.journal));
     journal_taken(t->o.journal, place, t->damaged);
+    if (engine_was_late(t->o.engine))
+        journal_roll_soon(t->o.journal);
     t->batch = 0;
     return true;
 }

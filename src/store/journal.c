@@ -221,7 +221,7 @@ static bool store_journal_takes(const struct journal *j, struct err *e)
         return err_set(e, j->away.code, "%s", j->away.text);
     if (journal_acks_late(j, e))
         return false;
-    return !j->low || err_set(e, ERR_LIMIT, "there is little room left on the disk of %s", j->dir);
+    return !j->low || err_set(e, ERR_SYSTEM, "there is little room left on the disk of %s", j->dir);
 }
 
 bool journal_takes(struct journal *j, struct err *e)

@@ -88,15 +88,6 @@ LIBPQ(char *, PQerrorMessage, (const PGconn *conn), (conn))
 LIBPQ(char *, PQescapeLiteral, (PGconn * conn, const char *text, size_t length),
       (conn, text, length))
 LIBPQ(PGresult *, PQexec, (PGconn * conn, const char *query), (conn, query))
-LIBPQ(PGresult *, PQexecParams,
-      (PGconn * conn, const char *command, int nParams, const Oid *paramTypes,
-       const char *const *paramValues, const int *paramLengths, const int *paramFormats,
-       int resultFormat),
-      (conn, command, nParams, paramTypes, paramValues, paramLengths, paramFormats, resultFormat))
-LIBPQ(PGresult *, PQexecPrepared,
-      (PGconn * conn, const char *stmtName, int nParams, const char *const *paramValues,
-       const int *paramLengths, const int *paramFormats, int resultFormat),
-      (conn, stmtName, nParams, paramValues, paramLengths, paramFormats, resultFormat))
 LIBPQ(int, PQexitPipelineMode, (PGconn * conn), (conn))
 LIBPQ_VOID(PQfinish, (PGconn * conn), (conn))
 LIBPQ(int, PQflush, (PGconn * conn), (conn))
@@ -104,7 +95,6 @@ LIBPQ_VOID(PQfreeCancel, (PGcancel * cancel), (cancel))
 LIBPQ_VOID(PQfreemem, (void *ptr), (ptr))
 LIBPQ(Oid, PQftype, (const PGresult *res, int field_num), (res, field_num))
 LIBPQ(PGcancel *, PQgetCancel, (PGconn * conn), (conn))
-LIBPQ(int, PQgetCopyData, (PGconn * conn, char **buffer, int async), (conn, buffer, async))
 LIBPQ(int, PQgetisnull, (const PGresult *res, int tup_num, int field_num),
       (res, tup_num, field_num))
 LIBPQ(int, PQgetlength, (const PGresult *res, int tup_num, int field_num),
@@ -120,8 +110,6 @@ LIBPQ(int, PQpipelineSync, (PGconn * conn), (conn))
 LIBPQ(PGresult *, PQprepare,
       (PGconn * conn, const char *stmtName, const char *query, int nParams, const Oid *paramTypes),
       (conn, stmtName, query, nParams, paramTypes))
-LIBPQ(int, PQputCopyData, (PGconn * conn, const char *buffer, int nbytes), (conn, buffer, nbytes))
-LIBPQ(int, PQputCopyEnd, (PGconn * conn, const char *errormsg), (conn, errormsg))
 LIBPQ_VOID(PQreset, (PGconn * conn), (conn))
 LIBPQ(char *, PQresultErrorField, (const PGresult *res, int fieldcode), (res, fieldcode))
 LIBPQ(ExecStatusType, PQresultStatus, (const PGresult *res), (res))

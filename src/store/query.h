@@ -23,6 +23,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "store/store.h"
 
 #define QUERY_LIMIT_MAX 1000
 #define QUERY_STATUS_MAX 8
@@ -142,6 +143,10 @@ bool query_call_list(struct reader *r, const struct query_asker *a, const struct
 /* A receipt as JSON. */
 struct store_receipt;
 void receipt_write(const struct store_receipt *receipt, struct buf *out);
+/* What an erasure would delete: {sessions, interactions, decisions, communications, threads, runs}.
+ * Nothing is changed. */
+bool query_erase(struct reader *r, enum store_erase_what what, str name, struct buf *out,
+                 struct err *e) MUST_USE;
 /* {head, entries}: the audit log, newest first. */
 bool query_audit(struct reader *r, int64_t limit, struct buf *out, struct err *e) MUST_USE;
 /* {ok, bad_seq, why, head, anchor, entries, rows, erased}; head_path as audit.h has it. */

@@ -12,19 +12,13 @@
 #define STEP_LOOKED_AT 2000
 #define STEP_SIZE ((size_t)256 << 10)
 
-static const struct {
-    const char *name;
-    enum query_format format;
-} formats[] = {{"json", QUERY_JSON}, {"csv", QUERY_CSV}, {"otlp", QUERY_OTLP}};
-
 bool query_format_parse(str name, enum query_format *out)
 {
-    for (size_t i = 0; i < COUNT_OF(formats); i++)
-        if (str_eq(name, str_c(formats[i].name))) {
-            *out = formats[i].format;
-            return true;
-        }
-    return false;
+    size_t place = str_place(name, "json csv otlp");
+
+    if (place != STR_NONE)
+        *out = (enum query_format)place;
+    return place != STR_NONE;
 }
 
 void query_export_init(struct query_export *x, enum query_format format,

@@ -240,16 +240,6 @@ static bool find_in_view(struct finding *g, struct find_hits h, const struct nar
 
 /* ---- packed blocks ---- */
 
-static bool find_on_range(void *ctx, const struct db_value *v, size_t n)
-{
-    struct find_hits *h = ctx;
-
-    assert(n == 2);
-    h->first_n = v[0].i;
-    h->last_n = v[1].i;
-    return false;
-}
-
 /* When the oldest call that was looked at ended. */
 static bool find_bound(struct finding *g, int64_t call_n, struct err *e)
 {
@@ -276,7 +266,7 @@ static bool find_packed(struct finding *g, int64_t block, struct err *e)
     if (!db_query(g->r->db,
                   "SELECT first_n, last_n FROM call_blocks WHERE block = $1",
                   DB_ARGS(db_int(block)),
-                  (struct db_rows){find_on_range, &h},
+                  DB_ROW(db_into_i64(&h.first_n), db_into_i64(&h.last_n)),
                   e))
         return false;
     if (h.last_n == 0)

@@ -213,11 +213,10 @@ static bool overview_on_group(void *ctx, const struct db_value *c, size_t n)
 static int overview_by_calls(const void *a, const void *b)
 {
     const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
-    int order = memcmp(x->key.p, y->key.p, x->key.n < y->key.n ? x->key.n : y->key.n);
 
     if (x->calls != y->calls)
         return x->calls < y->calls ? 1 : -1;
-    return order ? order : (x->key.n > y->key.n) - (x->key.n < y->key.n);
+    return str_cmp(x->key, y->key);
 }
 
 /* The largest groups get room for their sums; all others are the rest. */

@@ -6,25 +6,9 @@
 
 #define SEGMENTS_MAX 20000
 
-struct session_name {
-    struct arena *arena;
-    str id;
-};
-
-static bool session_on_id(void *ctx, const struct db_value *v, size_t n)
-{
-    struct session_name *found = ctx;
-
-    assert(n == 1);
-    found->id = arena_dup(found->arena, v->s);
-    return false;
-}
-
 bool session_find(struct reader *r, const struct query_asker *a, str name, str *id, struct err *e)
 {
-    struct session_name found = {&r->arena, name};
     struct sql q;
-    bool ok;
 
     *id = name;
     if (!a->key_name.n)
@@ -33,9 +17,7 @@ bool session_find(struct reader *r, const struct query_asker *a, str name, str *
     sql_where(&q, "s.named =", db_text(name));
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_limit(&q, 1, 0);
-    ok = sql_query(r, &q, (struct db_rows){session_on_id, &found}, e);
-    *id = found.id;
-    return ok;
+    return sql_query(r, &q, DB_ROW(db_into_text(&r->arena, id)), e);
 }
 
 bool session_check(struct reader *r, const struct query_asker *a, str id, struct err *e)

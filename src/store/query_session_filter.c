@@ -49,14 +49,6 @@ static void session_where_status(struct sql *q, const struct query_asker *a,
 
 /* ---- search ---- */
 
-static bool session_on_bound(void *ctx, const struct db_value *v, size_t n)
-{
-    assert(n == 1);
-    if (v->type == DB_INT)
-        *(int64_t *)ctx = v->i;
-    return false;
-}
-
 bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us, int64_t max,
                    int64_t *out, struct err *e)
 {
@@ -69,7 +61,7 @@ bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us
     sql_add(&q, " ORDER BY s.started_at_us DESC"); /* in an index alone */
     sql_limit(&q, 1, max);
     *out = -1;
-    return sql_query(r, &q, (struct db_rows){session_on_bound, out}, e);
+    return sql_query(r, &q, DB_ROW(db_into_i64(out)), e);
 }
 
 /* The sessions of calls that have the words, each once. */
@@ -216,20 +208,10 @@ static bool session_search(struct reader *r, const struct query_asker *a, str wo
     return ok;
 }
 
-static bool session_on_tool(void *ctx, const struct db_value *v, size_t n)
-{
-    struct session_found *out = ctx;
-
-    assert(n == 2);
-    out->tool_after_n = v[0].i;
-    if (v[1].i > out->back_to_us)
-        out->back_to_us = v[1].i;
-    return false;
-}
-
 /* Decides from which of its calls on the query looks for a tool. */
 static bool session_look_tool(struct reader *r, str tool, struct session_found *out, struct err *e)
 {
+    int64_t back_to_us = -1;
     struct sql q;
 
     out->tool_after_n = 0;
@@ -239,7 +221,11 @@ static bool session_look_tool(struct reader *r, str tool, struct session_found *
     sql_where(&q, "t.tool =", db_text(tool));
     sql_add(&q, " ORDER BY t.call_n DESC");
     sql_limit(&q, 1, TOOL_MAX);
-    return sql_query(r, &q, (struct db_rows){session_on_tool, out}, e);
+    if (!sql_query(r, &q, DB_ROW(db_into_i64(&out->tool_after_n), db_into_i64(&back_to_us)), e))
+        return false;
+    if (back_to_us > out->back_to_us)
+        out->back_to_us = back_to_us;
+    return true;
 }
 
 bool session_look(struct reader *r, const struct query_asker *a, const struct query_filter *f,

@@ -63,11 +63,7 @@ bool query_begin(struct reader *r, struct err *e)
 
 bool query_end(struct reader *r, bool ok, const struct buf *out, struct err *e)
 {
-    if (ok)
-        ok = db_commit(r->db, e);
-    if (!ok)
-        db_rollback(r->db);
-    return ok && buf_ok(out, "the answer", e);
+    return db_end(r->db, ok, e) && buf_ok(out, "the answer", e);
 }
 
 bool query_begin_object(struct reader *r, struct buf *out, struct json_out *o, struct err *e)

@@ -112,10 +112,7 @@ static bool options_on_session(void *ctx, const struct db_value *v, size_t n)
 
 static int options_by_name(const void *a, const void *b)
 {
-    const str *x = a, *y = b;
-    int order = memcmp(x->p, y->p, x->n < y->n ? x->n : y->n);
-
-    return order ? order : (x->n > y->n) - (x->n < y->n);
+    return str_cmp(*(const str *)a, *(const str *)b);
 }
 
 static void options_write(struct map *values, struct arena *a, struct json_out *o)
@@ -156,43 +153,27 @@ static bool options_of_sessions(struct reader *r, const struct query_asker *a, s
     return ok;
 }
 
-struct options_tool {
-    struct arena *a;
-    str last;
-    bool found;
-};
-
-static bool options_on_tool(void *ctx, const struct db_value *v, size_t n)
-{
-    struct options_tool *t = ctx;
-
-    assert(n == 1);
-    t->found = v->type == DB_TEXT;
-    if (t->found)
-        t->last = arena_dup(t->a, v->s);
-    return false;
-}
-
 /* Each tool once: the least that is greater than the one before, so that the index gives them
  * without its entries being read. */
 static bool options_of_tools(struct reader *r, struct json_out *o, struct err *e)
 {
-    struct options_tool t = {&r->arena, STR(""), true};
+    str last = STR("");
     bool ok = true;
 
     json_member_array(o, "tools");
-    for (size_t i = 0; ok && t.found && i < OPTIONS_MAX; i++) {
-        struct db_value after = db_text(t.last);
+    for (size_t i = 0; ok && i < OPTIONS_MAX; i++) {
+        struct db_value after = db_text(last);
 
-        t.found = false;
+        last = STR("");
         ok = db_query(r->db,
                       "SELECT min(tool) FROM call_tools WHERE tool > $1",
                       &after,
                       1,
-                      (struct db_rows){options_on_tool, &t},
+                      DB_ROW(db_into_text(&r->arena, &last)),
                       e);
-        if (t.found)
-            json_out_str(o, t.last);
+        if (last.n == 0)
+            break;
+        json_out_str(o, last);
     }
     json_out_end(o);
     return ok;

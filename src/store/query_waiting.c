@@ -6,13 +6,6 @@
 #include "store/query_build.h"
 #include "store/segment.h"
 
-static bool waiting_keep_place(void *ctx, const struct db_value *c, size_t n)
-{
-    assert(n == 2);
-    *(struct journal_place *)ctx = (struct journal_place){(uint64_t)c[0].i, (uint64_t)c[1].i};
-    return false;
-}
-
 /* Where the journal with this name goes on after the tables; its start if they have none of it. */
 static bool waiting_read_place(struct reader *r, str name, struct journal_place *out, struct err *e)
 {
@@ -20,7 +13,7 @@ static bool waiting_read_place(struct reader *r, str name, struct journal_place 
     return db_query(r->db,
                     "SELECT segment, place FROM store_progress WHERE spool IN ($1, '')",
                     DB_ARGS(db_text(name)),
-                    (struct db_rows){waiting_keep_place, out},
+                    DB_ROW(db_into_u64(&out->segment), db_into_u64(&out->offset)),
                     e);
 }
 

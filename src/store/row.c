@@ -274,7 +274,7 @@ size_t row_piece_size(const struct store_piece *piece)
 {
     if (piece->id.n > TEXT_MAX || piece->kind.n > TEXT_MAX || piece->bytes.n > TEXT_MAX)
         return SIZE_MAX;
-    return 4 + 12 + piece->id.n + piece->kind.n + piece->bytes.n;
+    return 4 + 12 + piece->id.n + piece->kind.n + piece->bytes.n + 8;
 }
 
 void row_piece_put(const struct store_piece *piece, char *p)
@@ -282,7 +282,8 @@ void row_piece_put(const struct store_piece *piece, char *p)
     p = row_put_u32(p, piece->n);
     p = row_put_text(p, piece->id);
     p = row_put_text(p, piece->kind);
-    (void)row_put_text(p, piece->bytes);
+    p = row_put_text(p, piece->bytes);
+    (void)row_put_u64(p, (uint64_t)piece->time_ms);
 }
 
 bool row_piece_get(str bytes, struct store_piece *out)
@@ -294,6 +295,7 @@ bool row_piece_get(str bytes, struct store_piece *out)
     got.id = row_take_text(&c);
     got.kind = row_take_text(&c);
     got.bytes = row_take_text(&c);
+    got.time_ms = c.p == c.end ? 0 : (int64_t)row_take_number(&c, 8); /* earlier versions: none */
     if (c.short_ || c.p != c.end || got.id.n == 0)
         return false;
     *out = got;

@@ -125,6 +125,7 @@ struct store_piece {
     uint32_t n; /* from 0 */
     str kind;   /* "request", "reply", "reasoning", "answer" */
     str bytes;
+    int64_t time_ms; /* when the call had these bytes; 0: unknown */
 };
 
 bool store_open(const struct store_options *o, struct store **out, struct err *e) MUST_USE;
@@ -143,7 +144,7 @@ struct store_owner {
     str address, id;
 };
 str store_id(const struct store *s);
-void store_reached(struct store *s, str address);
+bool store_reached(struct store *s, str address, struct err *e) MUST_USE;
 bool store_owner(str url, str spool, struct arena *a, struct store_owner *out,
                  struct err *e) MUST_USE;
 
@@ -152,7 +153,8 @@ bool store_owner(str url, str spool, struct arena *a, struct store_owner *out,
 void store_call_put(struct store *s, const struct store_call *row, struct store_ticket *t);
 
 /* Whether a record put now would probably be stored. The journal reserves room for running calls:
- * when this returns false, only new calls have to be refused. */
+ * when this returns false, only new calls have to be refused. ERR_SYSTEM: the disk is full or
+ * fails, or files of the store are gone. */
 bool store_takes(struct store *s, struct err *e) MUST_USE;
 
 /* The part of the longest wait that a new call should wait: 0 below the journal's soft limit. */

@@ -106,23 +106,21 @@ void store_remove_address(const char *dir)
         (void)unlink(path);
 }
 
-void store_reached(struct store *s, str address)
+bool store_reached(struct store *s, str address, struct err *e)
 {
     char path[FILE_PATH_MAX], text[ADDRESS_MAX];
-    struct err e;
     int n = snprintf(text, sizeof text, STR_FMT "\n%s\n", STR_ARG(address), s->id);
 
     if (!s->journal)
-        return;
+        return true;
     if (s->daemons)
         daemons_reached(s->daemons, address);
     assert(n > 0);
     s->reached = ((size_t)n < sizeof text ||
-                  err_set(&e, ERR_LIMIT, "it has more than %zu bytes", sizeof text)) &&
-                 store_place_address_path(s->dir, path, &e) &&
-                 file_write_atomic(path, (str){text, (size_t)n}, 0600, &e);
-    if (!s->reached)
-        log_warn("commands cannot find this daemon: its address could not be written", LOG_ERR(&e));
+                  err_set(e, ERR_LIMIT, "it has more than %zu bytes", sizeof text)) &&
+                 store_place_address_path(s->dir, path, e) &&
+                 file_write_atomic(path, (str){text, (size_t)n}, 0600, e);
+    return s->reached;
 }
 
 bool store_owner(str url, str spool, struct arena *a, struct store_owner *out, struct err *e)

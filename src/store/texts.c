@@ -192,25 +192,6 @@ bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a,
 
 /* ---- requests ---- */
 
-struct texts_found {
-    struct texts_place place;
-    str id;
-    struct arena *a;
-    bool there;
-};
-
-static bool texts_on_place(void *ctx, const struct db_value *v, size_t n)
-{
-    struct texts_found *f = ctx;
-
-    assert(n == 3);
-    f->there = true;
-    f->place.block = v[0].type == DB_NULL ? -1 : v[0].i;
-    f->place.block_n = v[1].i;
-    f->id = arena_dup(f->a, v[2].s);
-    return false;
-}
-
 static bool texts_old(struct texts *t, struct arena *a, struct store_call *row, struct err *e);
 
 struct texts_link {
@@ -224,7 +205,8 @@ struct texts_link {
 static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
                             struct texts_link *out, struct err *e)
 {
-    struct texts_found f = {.place = {.call_n = call_n}, .a = a};
+    struct texts_place place = {.call_n = call_n, .block = -1};
+    struct store_call row = {.id = STR("")};
     struct block_texts texts;
     str entry;
 
@@ -233,21 +215,20 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
             t,
             "SELECT block, block_n, interaction_id FROM llm_interactions WHERE call_n = $1",
             DB_ARGS(db_int(call_n)),
-            (struct db_rows){texts_on_place, &f},
+            DB_ROW(
+                db_into_i64(&place.block), db_into_i64(&place.block_n), db_into_text(a, &row.id)),
             e))
         return false;
-    if (!f.there)
+    if (row.id.n == 0)
         return true; /* erased since */
-    if (f.place.block < 0) {
-        struct store_call row = {.id = f.id};
-
+    if (place.block < 0) {
         if (!texts_old(t, a, &row, e))
             return false;
         out->own = row.request;
         out->answer = row.answer;
         return true;
     }
-    if (!texts_entry(t, &f.place, a, &entry, e))
+    if (!texts_entry(t, &place, a, &entry, e))
         return false;
     if (entry.n == 0)
         return true;

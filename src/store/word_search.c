@@ -3,26 +3,16 @@
 
 #define SEARCH_FAN 16
 
-static bool search_on_counters(void *ctx, const struct db_value *v, size_t n)
-{
-    struct word_search *s = ctx;
-
-    assert(n == 3);
-    s->last = v[0].i;
-    s->moved_to = v[1].i;
-    s->last_moved = v[2].i;
-    return false;
-}
-
 bool word_search_begin(struct word_search *s, struct db *db, const struct words_query *query,
                        bool last_is_front, struct err *e)
 {
     *s = (struct word_search){.db = db, .query = query, .last_is_front = last_is_front};
-    if (!db_query(db,
-                  "SELECT block, moved_to, moved FROM store_counters",
-                  DB_NO_ARGS,
-                  (struct db_rows){search_on_counters, s},
-                  e))
+    if (!db_query(
+            db,
+            "SELECT block, moved_to, moved FROM store_counters",
+            DB_NO_ARGS,
+            DB_ROW(db_into_i64(&s->last), db_into_i64(&s->moved_to), db_into_i64(&s->last_moved)),
+            e))
         return false;
     s->at = s->first = s->last > s->moved_to ? s->last : s->last_moved;
     if (s->at)

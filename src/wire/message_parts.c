@@ -4,6 +4,7 @@
  */
 #include "wire/message_parts.h"
 
+#include "base/base64.h"
 #include "base/json_get.h"
 #include "wire/arena_text.h"
 #include "wire/json_write.h"
@@ -266,26 +267,13 @@ void part_set_url(str url, struct chat_part *out)
         out->url = url;
 }
 
-static int part_sextet(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    if (c == '+' || c == '-')
-        return 62;
-    return c == '/' || c == '_' ? 63 : -1;
-}
-
 bool part_base64(str data, struct buf *out)
 {
     uint32_t bits = 0;
     unsigned have = 0;
 
     for (size_t i = 0; i < data.n; i++) {
-        int v = part_sextet(data.p[i]);
+        int v = base64_digit(data.p[i]);
 
         if (data.p[i] == '=' || data.p[i] == '\n' || data.p[i] == '\r')
             continue;

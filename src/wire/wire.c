@@ -74,7 +74,7 @@ void wire_decoder_release(struct wire_decoder *d)
     wire_decoder_rest(d);
     free(d->repeat.bytes);
     d->repeat.bytes = NULL;
-    d->repeat.room = 0;
+    d->repeat.room = d->repeat.head = 0;
     repeat_frame_forget(d);
 }
 

@@ -114,7 +114,7 @@ struct wire_frame {
     const struct json *doc; /* parsed data; NULL if it is not JSON ([DONE], a comment) or `again` */
     unsigned shape;         /* frames of one number differ only in one text; 0: unique */
     bool restart;           /* the decoder changed it: repaired or redacted */
-    struct wire_decoder *again; /* the previous frame with another text: parses it; or NULL */
+    struct wire_decoder *again; /* the last frame with another text, or a row of those; or NULL */
 };
 
 struct wire {
@@ -241,10 +241,10 @@ bool wire_signature_ours(str signature);
 /* Like a Messages request, but without max_tokens. */
 bool wire_anthropic_read_count(const struct json *doc, struct arena *a, struct chat_request *out,
                                struct err *e) MUST_USE;
+extern const struct wire wire_ollama_prompt; /* CHAT_OLLAMA in the form of /api/generate */
 /* A Gemini stream without alt=sse is a JSON array. */
 void wire_gemini_array(struct wire_encoder *en);
-/* For an encoder of /generate: whether visible reasoning is sent as it arrives, and whether it is
- * sent as one text at its end. The default is only the latter. */
+/* For /generate: whether reasoning is sent as it arrives, and as one text at its end (default). */
 void wire_generate_options(struct wire_encoder *en, bool delta, bool whole);
 /* And the counts so far, for the event that ends the reasoning; -1: none. */
 void wire_generate_counts(struct wire_encoder *en, int64_t tokens, int64_t cap);

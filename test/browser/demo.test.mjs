@@ -107,7 +107,7 @@ test("a verdict: its section, its evidence, its steps", async ({ page }) => {
   await verdict.waitFor();
   assert.match(await verdict.innerText(), /met[\s\S]*conservative_treatment[\s\S]*Clinical requirements > Conservative treatment/);
   await verdict.getByText("How it was decided").click();
-  await verdict.getByText("pi_search").first().waitFor();
+  await verdict.getByText("searched the policy").first().waitFor();
   await page.getByRole("heading", { name: "Lumbar Spine MRI Coverage" }).waitFor();
   await page.getByRole("button", { name: "Version 2026.1" }).click();
   await page.locator(".tree code").first().waitFor();

@@ -239,7 +239,7 @@ test("the same on the Live page", async ({ page }) => {
     await page.goto(`${root}/live`);
     const card = cardOf(page, session);
     await until("from its first word", async () => /Let me ponder this/.test(await textOf(card)));
-    assert.match(await until("it is counted", async () => /Running\s+[1-9].*/.exec(await page.locator(".figures").innerText())?.[0]), /[^1]\s*sessions|\b1\s*session$/);
+    assert.match(await until("it is counted", async () => /Running\s+[1-9]\d*\s*,\s*sessions?/.exec(await page.locator(".figures").innerText())?.[0]), /[^1]\s*,\s*sessions|\b1\s*,\s*session$/);
     const before = (await textOf(card)).length;
     await go();
     await until("more of it", async () => (await textOf(card)).length > before);

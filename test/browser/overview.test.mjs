@@ -47,6 +47,32 @@ test("the numbers are those of the calls, and a click on a chart leaves the call
   await until("a second click takes it away", () => !/at=/.test(page.url()));
 });
 
+test("the number of errors leads to the failed calls, with the keyboard alone and in words", async ({ page }) => {
+  const failing = fresh("failing");
+  const { id } = await call(root, "broken", { session: failing });
+  await ended(failing);
+  await page.goto(`${root}/`);
+  const errors = page.locator(".figure", { hasText: "Errors" });
+  await holds("the number and its share are apart", async () => assert.match(await errors.locator("dd").evaluate((e) => e.textContent), /^\d+, \d/));
+  await errors.getByRole("link", { name: /: show the calls that failed$/ }).press("Enter");
+  await until("the calls", () => page.url().endsWith("?outcome=failed#calls"));
+  await until("the focus", () => page.evaluate(() => document.activeElement.id === "calls"));
+  await page.locator(`.calllist a[href$="#${id}"]`).waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  const entry = page.locator(`li.event[id="${id}"]`);
+  await entry.locator(".problem", { hasText: /^provider error(, status \d+)?: .*500/ }).waitFor();
+  assert.equal(await entry.getByText("cut short").count(), 0, "there was no reply that could be cut short");
+  await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true })); // plain HTTP
+  await entry.getByRole("link", { name: /link to this entry$/ }).click();
+  await page.getByRole("link", { name: "copied: link to this entry" }).waitFor();
+  await page.getByTestId("announcer").getByText("The link to this entry is copied.").waitFor({ state: "attached" });
+  await page.goBack();
+  await until("the calls again", () => page.url().endsWith("?outcome=failed#calls"));
+  await page.goBack();
+  await until("all of them", () => page.url() === `${root}/`);
+});
+
 test("by model, key and application: a row filters everything, and the address has it", async ({ page }) => {
   const session = fresh("grouped");
   await call(root, "plain", { session });

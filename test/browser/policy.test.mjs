@@ -50,6 +50,18 @@ test("readers that disagree: the sentence in its page beside the fact, light and
   });
 }, NARROW);
 
+test("how a verdict was made is told in sentences and named fields", async ({ page }) => {
+  const id = await review("age", { model: true });
+  await page.goto(`${root}/policy?find=${id}`);
+  const card = page.locator("ol.verdicts > li", { hasText: id }).filter({ has: page.getByRole("button", { name: /How it was decided/ }) });
+  await card.getByRole("button", { name: /How it was decided/ }).click();
+  const words = await card.locator(".trace").innerText();
+  assert.match(words, /searched the policy: .+\s+section\s+\w.* · p\. \d/);
+  assert.match(words, /asked for a fact of the case: age\s+value\s+20/);
+  assert.match(words, /proposed a verdict: status met/);
+  assert.doesNotMatch(words, /[{}[\]]|success|pi_search|facts_get|=/);
+});
+
 test("a person's verdict with a reason leaves the queue and is on the verdict", async ({ page }) => {
   await clear();
   const id = await review("posture");

@@ -2,7 +2,7 @@
 // text, a hundred thousand sessions, a lost connection, empty pages. SPDX-License-Identifier: Apache-2.0
 import { XSS } from "../../dashboard/dev/fixtures.mjs";
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, eachLook, finish, gate, isTooWide, json, loaded, NARROW, shot, sleep, test, until } from "./kit.mjs";
+import { assert, eachLook, finish, gate, isTooWide, json, loaded, LOOKS as ALL_LOOKS, NARROW, shot, sleep, test, until } from "./kit.mjs";
 
 const dev = await start({ total: 100_000 });
 const few = await start({ total: 300 }); // for searches, which read every session
@@ -279,9 +279,14 @@ test("a connection that is lost comes back, and a gap is told", async ({ page })
     window.words = [];
     new MutationObserver(() => window.words.push(document.querySelector(".side .status").textContent)).observe(document.querySelector(".side"), { subtree: true, childList: true, characterData: true, attributes: true });
   });
+  await page.route("**/generate", (route) => route.abort());
+  await page.fill("#prompt", "a question");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByText("then ask again").waitFor();
   dev.drop();
   await until("lost", () => page.evaluate(() => window.words.includes("reconnecting")));
   await until("back", () => page.locator(".side .status.good").isVisible());
+  await until("the form no longer says that there is no answer", async () => (await page.getByText("then ask again").count()) === 0);
   const thinks = gate();
   const done = dev.stream({ rate: 40, session: "gap", hold: { thought: thinks.opened } });
   const card = page.locator("article.call").first();
@@ -290,7 +295,7 @@ test("a connection that is lost comes back, and a gap is told", async ({ page })
   await until("the gap", async () => /12 messages were missed/.test(await card.innerText()));
   thinks.open();
   await done;
-});
+}, { complaints: [/ERR_FAILED/] });
 
 // Opens the page of a live session that is like state-shown except for `change`.
 async function pageOf(page, id, change) {
@@ -414,6 +419,8 @@ test("everything works from the keyboard", async ({ page }) => {
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await until("unfolded", async () => (await page.locator(`li.event ${DISPLAY} button`).first().getAttribute("aria-expanded")) === "true");
+  await page.locator(".skip").press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main", "the link that skips the navigation does");
   await page.keyboard.press("]");
   await until("the next session", () => page.url().endsWith("/sessions/state-shown"));
   await page.keyboard.press("[");
@@ -423,6 +430,18 @@ test("everything works from the keyboard", async ({ page }) => {
   await page.keyboard.type("policy j k ?");
   assert.equal(await page.inputValue("[data-search]"), "policy j k ?", "letters in a box are letters");
 });
+
+test("Back returns to the row that was opened", async ({ page }) => {
+  await page.goto(`${few.root}/sessions`);
+  await page.locator("tbody tr").nth(20).locator("a").focus();
+  const at = () => page.evaluate(() => [document.activeElement.textContent, scrollY]);
+  const [row, y] = await at();
+  assert.ok(y > 300, "far below");
+  await page.keyboard.press("Enter");
+  await page.locator(".crumbs").waitFor();
+  await page.goBack();
+  await until("the row", async () => JSON.stringify(await at()) === JSON.stringify([row, y]));
+}, { complaints: [/404/] }); // the history has no such session
 
 test("letters stay in the search box whenever they are typed, and a link's words take their place", async ({ page }) => {
   await page.addInitScript(() => {
@@ -468,6 +487,60 @@ test("the list of sessions shows the filters, order and page of its address", as
   }), "the words in the search box are not cut");
 }, NARROW);
 
+test("Back undoes one choice at a time; what is typed at once is one choice", async ({ page }) => {
+  const steps = () => page.evaluate(() => history.length);
+  const back = async (search) => {
+    await page.goBack();
+    await until(`the address ${search}`, () => new URL(page.url()).search === search);
+  };
+  await page.goto(`${few.root}/sessions`);
+  await loaded(page);
+  const box = page.locator("[data-search]"), failed = page.getByRole("button", { name: "failed", exact: true });
+  await failed.click();
+  await until("the status", () => page.url().endsWith("?status=failed"));
+  const before = await steps();
+  await box.focus();
+  for (const typed of ["p", "po", "pool"]) {
+    await page.keyboard.type(typed.slice(-1));
+    if (typed === "pool") await page.keyboard.press("Backspace");
+    if (typed === "pool") await page.keyboard.type("ol");
+    await until(typed, () => page.url().endsWith(`search=${typed}`));
+  }
+  assert.equal(await steps(), before + 1, "one step for all letters");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type(" size");
+  await until("more words", () => page.url().endsWith("search=pool+size"));
+  assert.equal(await steps(), before + 2, "Enter ends the step");
+  await back("?status=failed&search=pool");
+  assert.equal(await box.inputValue(), "pool");
+  await back("?status=failed");
+  assert.equal(await box.inputValue(), "");
+  assert.equal(await failed.getAttribute("aria-pressed"), "true");
+  await back("");
+  assert.equal(await failed.getAttribute("aria-pressed"), "false");
+  for (const [path, choose, chosen] of [
+    ["/", (p) => p.getByRole("button", { name: "by model" }).click(), "?by=model"],
+    ["/decisions", (p) => p.getByRole("button", { name: "Tool calls" }).click(), "?kind=TOOL_CALL"],
+    ["/system", (p) => p.getByLabel("defaults too").check(), "?defaults=true"],
+  ]) {
+    await page.goto(few.root + path);
+    await loaded(page);
+    await choose(page);
+    await until(chosen, () => new URL(page.url()).search === chosen);
+    await back("");
+    assert.equal(new URL(page.url()).pathname, path);
+  }
+  // The arrow keys of a chart are one step, too.
+  await page.goto(`${few.root}/`);
+  await page.getByRole("slider", { name: "Calls: choose a time" }).press("End");
+  await until("a time", () => /at=/.test(page.url()));
+  const first = page.url(), charted = await steps();
+  await page.keyboard.press("ArrowLeft");
+  await until("another time", () => page.url() !== first);
+  assert.equal(await steps(), charted);
+  await back("");
+});
+
 async function checkNames(page, path) {
   const bad = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img]")].filter((e) => {
     const name = e.getAttribute("aria-label") || e.innerText || e.textContent || e.title || (e.labels?.length ? e.labels[0].textContent : "");
@@ -480,6 +553,10 @@ async function checkNames(page, path) {
   assert.equal(await page.locator("nav [aria-current=page]").count(), 1, path);
 }
 
+// Two phones, a tablet, a screen; axe looks at screens in the dark theme.
+const TABLET = { width: 820, height: 1100, dark: true, name: "dark-820" };
+const SIZES = ALL_LOOKS.flatMap((look) => (look.width > NARROW.width && look.dark ? [TABLET] : [look]));
+
 test("every control has a name, every page one heading; light and dark, wide and narrow nothing is wider than the page, and text can be read", async ({ page }) => {
   for (const [name, path] of Object.entries(PAGES)) {
     await page.goto(dev.root + path);
@@ -487,9 +564,11 @@ test("every control has a name, every page one heading; light and dark, wide and
     await eachLook(page, async (look) => {
       await shot(page, `${name}-${look.name}`);
       await checkNames(page, path);
+      const zones = await page.locator("main").evaluate((main) => (main.querySelector("time") ? main.innerText.match(/Times are in [\w/]+/g)?.length : 1));
+      assert.equal(zones, 1, `${path} names the zone of its times once`);
       assert.ok(!(await isTooWide(page)), `${name} is too wide, ${look.name}`);
       assert.deepEqual(await page.evaluate(contrast), [], `${name}, ${look.name}`);
-    });
+    }, SIZES);
   }
 }, NARROW);
 
@@ -650,6 +729,67 @@ for (const [name, [answer, advice]] of Object.entries(FAILURES))
     await page.getByRole("button", { name: "Use another key" }).first().click();
     await page.locator("#key-form").waitFor();
   }, { complaints: [/Failed to load/, /ERR_FAILED/, /status of/] });
+
+// ---- a gateway that stops ----
+
+test("while the gateway is down every page says so and keeps what it has, and goes on by itself when it is back", async ({ page }) => {
+  let gateway = await start({ total: 300 });
+  const { root } = gateway, port = Number(new URL(root).port);
+  const banner = page.getByTestId("down-banner");
+  const open = (name) => page.locator("nav").getByRole("link", { name, exact: true }).click();
+  const rows = page.locator("tbody tr");
+  try {
+    await page.goto(`${root}/`);
+    await page.locator(".charts").waitFor();
+    await page.evaluate(() => (window.mark = "the same page"));
+    await open("Live");
+    await page.fill("#prompt", "half a question");
+    await open("Sessions");
+    await rows.nth(5).waitFor();
+    await until("the socket", () => page.locator(".side .status.good").isVisible());
+    await gateway.stop();
+    await banner.getByText(/^The gateway has not answered since \d\d:\d\d:\d\d\.$/).waitFor();
+    const words = await banner.innerText();
+    assert.ok((await rows.count()) > 5, "the list is still there");
+    await eachLook(page, async (look) => {
+      assert.deepEqual(await page.evaluate(contrast), [], look.name);
+      assert.ok(!(await isTooWide(page)), look.name);
+      await shot(page, `down-${look.name}`);
+    }, [ALL_LOOKS[0], TABLET]);
+    await open("Live");
+    await page.getByRole("button", { name: "Ask", exact: true }).click();
+    await page.getByText("Check that it runs, then ask again.").waitFor();
+    assert.equal(await page.inputValue("#prompt"), "half a question");
+    await open("Overview");
+    await page.locator("main .problem").first().waitFor();
+    await open("Decisions"); // its file was never loaded
+    await page.getByRole("heading", { name: "This page could not be loaded" }).waitFor();
+    assert.equal(await banner.innerText(), words, "on every page, and announced once");
+    gateway = await start({ total: 300, port });
+    await until("the banner goes", async () => (await banner.count()) === 0);
+    await page.locator(".entry").first().waitFor();
+    await open("Overview");
+    await page.locator(".charts").waitFor();
+    await open("Live");
+    assert.equal(await page.inputValue("#prompt"), "half a question");
+    assert.equal(await page.evaluate(() => window.mark), "the same page");
+  } finally {
+    await gateway.stop().catch(() => undefined);
+  }
+}, { complaints: [/WebSocket/, /ERR_/, /Failed to load/] });
+
+test("a login that a restart has ended is asked for again, with what was typed", async ({ page }) => {
+  await page.goto(`${keyed.root}/live`);
+  await page.fill("#key", "sk-good");
+  await page.click("#key-form button");
+  await page.fill("#prompt", "half a question");
+  await page.context().clearCookies(); // as if the gateway did not know the cookie any more
+  keyed.drop();
+  await page.getByText("Your login has ended").waitFor();
+  await page.fill("#key", "sk-good");
+  await page.click("#key-form button");
+  await until("the words", async () => (await page.inputValue("#prompt")) === "half a question");
+}, { complaints: [/401/, /WebSocket/] });
 
 // ---- narrow ----
 

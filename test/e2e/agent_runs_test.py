@@ -369,6 +369,37 @@ class Refused(unittest.TestCase):
                 self.assertTrue(said["detail"]["message"].startswith(name + ": "), said)
             self.assertEqual(model.asked, [])
 
+    def test_an_input_without_words_is_refused(self):
+        with Model(librarian) as model, Library(model) as d:
+            for input, words in (("", "is missing or empty"), (" \t\n", "has only white space"),
+                                 ("Is Dune\0 here?", "has a NUL character")):
+                status, said = d.ask("POST", "/api/v1/agents/librarian/runs", {"input": input})
+                self.assertEqual(status, 400, said)
+                self.assertIn("input: " + words, said["detail"]["message"])
+                status, said = d.ask("POST", "/v1/chat/completions", {
+                    "model": "agent/librarian", "messages": [{"role": "user", "content": input}]})
+                self.assertEqual(status, 400, said)
+            self.assertEqual((model.asked, d.ask("GET", "/api/v1/runs")[1]["runs"]), ([], []))
+
+    def test_parameters_of_the_callers_tools_are_checked_before_the_run(self):
+        with Model(orders) as model, Library(model) as d:
+            for parameters, words in (({"type": "objekt"}, "/type"), ({"type": "object", "required": "title"}, "/required"),
+                                      ({"properties": {"title": {"type": "strng"}}}, "/properties/title/type"),
+                                      ({"type": "string"}, "must be object"), ([], "must be a JSON Schema"),
+                                      ("object", "must be a JSON Schema")):
+                status, said = d.ask("POST", "/api/v1/agents/librarian/runs",
+                                     {"input": "x", "tools": [{**ORDER, "parameters": parameters}]})
+                self.assertEqual(status, 400, (parameters, said))
+                self.assertIn('tools: the parameters of "order": ', said["detail"]["message"])
+                self.assertIn(words, said["detail"]["message"])
+                status, said = d.ask("POST", "/v1/chat/completions", {
+                    "model": "agent/librarian", "messages": [{"role": "user", "content": "x"}],
+                    "tools": [{"type": "function", "function": {**ORDER, "parameters": parameters}}]})
+                self.assertEqual(status, 400, said)
+            self.assertEqual((model.asked, d.ask("GET", "/api/v1/runs")[1]["runs"]), ([], []))
+            said = d.go("x", tools=[{**ORDER, "parameters": None}])
+            self.assertEqual(said["status"], "waiting", said)
+
     def test_a_member_that_is_not_known_is_refused_with_the_nearest(self):
         with Model(librarian) as model, Library(model, approving()) as d:
             run = d.go("Please lend me Dune")["run_id"]
@@ -378,6 +409,12 @@ class Refused(unittest.TestCase):
                      'member here, did you mean "background"?'),
                     ("agents/librarian/runs", {"input": "x", "q": 1}, "q: there is no such member here: there are "
                      "input, thread"),
+                    ("agents/librarian/runs", {"input": "x", "tools": [{"name": "t", "parametres": {}}]},
+                     'tools: parametres: there is no such member here, did you mean "parameters"?'),
+                    ("agents/librarian/runs", {"input": "x", "tools": [{"type": "function", "function": {
+                        "name": "t", "descripton": "x"}}]}, 'did you mean "description"?'),
+                    (f"runs/{run}/tool_results", {"results": [{"call_id": "x", "resutl": 1}]}, 'did you mean "result"?'),
+                    (f"runs/{run}/tool_results", {"results": [], "call_id": "x"}, "there are results"),
                     (f"runs/{run}/answer", {"seq": 1, "word": "approve", "reason": "x"}, "reason: there is no"),
                     (f"runs/{run}/tool_results", {"call_id": "x", "results_": []}, 'did you mean "results"?')):
                 status, said = d.ask("POST", "/api/v1/" + path, body)

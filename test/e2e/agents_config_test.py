@@ -73,6 +73,84 @@ class Agents(Case):
         self.assertEqual(done.code, 3)
         self.assertIn(f"{self.folder}/agents/clerk.yaml:2: tools.0: no tool source", done.err)
 
+    def test_each_wrong_setting_of_an_agents_file_is_an_error_with_its_place(self):
+        """The file, its line, and words of the error."""
+        expected = "expected array, got string: write a list, such as [a, b]"
+        table = (
+            ("description: 7", 1, "description: expected string, got number: put it in quotes"),
+            ("model: qwne", 1, 'model: no model "qwne", did you mean "qwen"?'),
+            ('model: ""', 1, "model: must have at least 1 character"),
+            ("model: agent/clerk", 1, 'model: no model "agent/clerk"'),
+            ("prompt: []", 1, "prompt: expected string, got array"),
+            ("prompt: ../prompts/libarian.md", 1, 'did you mean "librarian.md"?'),
+            ("prompt: ../prompts", 1, "Is a directory"),
+            ("prompt: empty.md", 1, "prompt: has no words: write the prompt"),
+            ('prompt: "  "', 1, "prompt: has no words"),
+            ("prompt: nul.md", 1, "prompt: has a NUL character"),
+            ("prompt: bytes.md", 1, "not UTF-8 text"),
+            ("level: hihg", 1, 'level: must be one of "none", "minimal"'),
+            ("strategy: reakt", 1, 'strategy: must be one of "native", "react", "classic"'),
+            ("tools: stock", 1, "tools: " + expected),
+            ("tools: [7]", 1, "tools.0: expected string"),
+            ("tools: [stock,\n  stok]", 2, 'tools.1: no tool source "stok", did you mean "stock"?'),
+            ("tools: [stock.serch]", 1, 'tools.0: no operation "serch", did you mean "search"?'),
+            ("tools: [stock.]", 1, "tools.0: say which tool after the dot"),
+            ("tools: [refund.x]", 1, '"refund" is one tool'),
+            ("output: 7", 1, "output: expected string or object"),
+            ('output: ""', 1, "output: is empty: name a file"),
+            ("output: ../answer.schema.jsn", 1, 'did you mean "answer.schema.json"?'),
+            ("output: {type: objekt}", 1, "output: this is not a JSON Schema: schema /type: must be null, boolean"),
+            ("limits: 5", 1, "limits: expected object"),
+            ("limits: {step: 5}", 1, 'did you mean "steps"?'),
+            ("limits: {steps: 0}", 1, "limits.steps: must be 1 to 1000"),
+            ("limits: {steps: 1001}", 1, "limits.steps: must be 1 to 1000"),
+            ("limits: {steps: 1.5}", 1, "limits.steps: expected integer"),
+            ("limits: {tokens: 0}", 1, "limits.tokens: must be 1 to"),
+            ("limits: {tokens: 99999999999999999999}", 1, "limits.tokens: must be 1 to"),
+            ("limits: {usd: -1}", 1, "limits.usd: must be"),
+            ("limits: {usd: .nan}", 1, "is not a finite number"),
+            ("limits:\n  steps: 5\n  time: 5x", 3, "limits.time: must be a duration such as"),
+            ("limits: {time: 0}", 1, "limits.time: must be 1ms to 1d"),
+            ("limits:", 1, "limits: expected object, got null: it is empty; leave it out"),
+            ("approve: [stock]", 1, "approve.0: the agent does not have this tool: add it to tools"),
+            ("tools: [stock]\napprove: [library]", 2, "approve.0: the agent does not have this tool"),
+            ("approve: stock", 1, "approve: " + expected),
+            ("handoff: [clerk]", 1, "handoff.0: an agent cannot hand over to itself"),
+            ("handoff: [librarain]", 1, 'handoff.0: no agent "librarain", did you mean "librarian"?'),
+            ("handoff: [librarian, librarian]", 1, "handoff.1: it is named twice"),
+            ("guard: librarian", 1, "guard: expected object"),
+            ("guard: {inputs: librarian}", 1, 'did you mean "input"?'),
+            ("guard: {input: clerk}", 1, "guard.input: an agent cannot guard itself"),
+            ("guard: {input: librarian}", 1, 'the guard "librarian" has guards of its own'),
+            ("guard: {output: nobody}", 1, 'guard.output: no agent "nobody"'),
+            ("guard: {input: 'ftp://x'}", 1, "guard.input: the URL must begin with http"),
+            ("modle: qwen", 1, 'unknown property "modle", did you mean "model"?'),
+            ("name: clerk", 1, "name: unknown property \"name\": the agent has the name of its file"),
+            ("temperature: 1", 1, "docs/reference/agents.md lists all names"),
+            ("prompt: a b\nprompt: c d", 2, '"prompt" is given twice, first in line 1'),
+            ("prompt: a b\n\tlevel: low", 2, "a tab indents this line"),
+            ("", 1, "the file is empty"),
+            ("- prompt", 1, "expected object, got array: begin with prompt: You help."),
+        )
+        agents = self.folder / "agents"
+        for name, bytes in (("empty.md", b" \n"), ("nul.md", b"a b\0"), ("bytes.md", b"\xff\xfe")):
+            (agents / name).write_bytes(bytes)
+        self.path.write_text(example() + "agents_folder: agents\n")
+        for text, line, words in table:
+            (agents / "clerk.yaml").write_text(text + "\n")
+            done = run("config", "check", "rationale.yaml", cwd=self.folder)
+            self.assertEqual(done.code, 3, text)
+            self.assertIn(f"{agents}/clerk.yaml:{line}: ", done.err, text)
+            self.assertIn(words, done.err, text)
+
+    def test_a_schema_of_arguments_is_one_of_an_object(self):
+        for schema, words in (("{type: objekt}", "this is not a JSON Schema: schema /type"),
+                              ("{type: string}", "/type: must be object"), ("''", "is empty: name a file")):
+            self.path.write_text(example().replace("schema: refund.schema.json", f"schema: {schema}"))
+            [found] = [p for p in self.problems() if p["setting"] == "tools.refund.http.schema"]
+            self.assertIn(words, found["what"])
+            self.assertGreater(found["line"], 0)
+
     def test_a_list_is_aligned_by_the_width_of_its_characters(self):
         names = ("qwen", "\u6a21\u578b\u6a21\u578b", "cafe\u0301", "\U0001f4da")
         agents = {f"agent_with_a_long_name_{i}": {"model": name, "prompt": "You help.", "description": 9 * "\u672c "}

@@ -221,6 +221,9 @@ class Alerts(unittest.TestCase):
             status, r = d.ask("POST", f"/api/v1/incidents/{id}/chat", {"question": "Which slot?"})
             self.assertEqual(status, 200, r)
             self.assertIn("Which slot?", r["answer"])
+            for question in (" \n", "Which\0 slot?", 7):
+                status, r = d.ask("POST", f"/api/v1/incidents/{id}/chat", {"question": question})
+                self.assertEqual(status, 422, r)
 
     def test_defect_17_a_watcher_gets_the_state_at_once_and_each_change(self):
         with Operator() as model, Daemon(model) as d:

@@ -324,7 +324,7 @@ class Examples(Case):
             done = subprocess.run(["sh", "-c", self.prepared(line, folder)], cwd=folder, env=env, text=True,
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False)
             wanted = next((codes for part, codes in CODES.items() if part in line), {0})
-            if "erase" in line and "--yes" not in line:
+            if "erase" in line and "--yes" not in line and "--dry-run" not in line:
                 wanted = {2}  # no terminal for the confirmation
             self.assertIn(done.returncode, wanted, f"{line}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
         shutil.rmtree(folder.parent, ignore_errors=True)  # the gateway of `watch` may still be ending
@@ -447,6 +447,13 @@ class ExitCodes(Case):
             for name in WRITERS:
                 with self.subTest(name):
                     self.assertEqual(self.code(name, "-c", "rationale.yaml", *WORDS[name]), 6)
+            for words, code in ((["investigate", "nothing"], 1), (["investigate", "alert.json", "-r", "nothing"], 1),
+                                (["verify", "case.json", "nothing"], 1), (["eval", "nothing"], 1),
+                                (["order", "--eval", "nothing"], 1), (["order", "--menu", "nothing"], 3),
+                                (["optimize", "--app", "policy", "--train", "nothing"], 1),
+                                (["optimize", "--app", "policy", "--train", "cases", "--val", "nothing"], 1)):
+                with self.subTest(words):
+                    self.bad(run(*words, "-c", "rationale.yaml", cwd=self.folder), code, "nothing")
 
     def test_5_is_what_cannot_be_reached(self):
         self.config()
@@ -488,6 +495,21 @@ class Sentences(Case):
                     done = run(*words, "--json", cwd=self.folder)
                     self.assertEqual((done.code, done.err), (0, ""))
                     json.loads(done.out)
+
+    def test_serve_says_where_it_records_and_to_a_person_what_to_try(self):
+        words = ("serve", "-c", str(self.folder / "rationale.yaml"), "--listen", "127.0.0.1:0")
+        terminal = Terminal(BINARY, *words)
+        terminal.wait_for(b"`rationale list`")
+        terminal.type(b"\x03")
+        seen, code = terminal.end()
+        self.assertEqual(code, 0, seen)
+        self.assertIn(f"store={self.folder}/history.db".encode(), seen)
+        child = subprocess.Popen([BINARY, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        seen = child.stdout.readline()
+        while "listening on" not in seen:
+            seen += child.stdout.readline()
+        child.terminate()
+        self.assertNotIn("rationale list", seen + child.communicate()[0])
 
     def test_names_that_are_nearly_right(self):
         for words, said in ((["lst"], 'did you mean "list"?'), (["list", "--stauts", "x"], 'did you mean "--status"?'),

@@ -14,6 +14,7 @@ import unittest
 from asking import SHOW, USAGE, question, request, start
 from command import BINARY, run
 from gateway import BASES, Gateway, Provider, digest, until, upstream
+from planted import recorded
 from reading import Said, ask_in, read
 
 CLIENTS = ("openai", "responses", "anthropic", "gemini", "ollama", "generate")
@@ -136,14 +137,12 @@ class Counts(unittest.TestCase):
                 for stream in (False, True):
                     for name in ("plain", "calls", "no-usage"):
                         with self.subTest(kind, client=dialect, stream=stream, model=name):
-                            if name == "no-usage" and (dialect == kind or kind == "anthropic"):
-                                continue  # passed on unchanged; a message_start always has a count
+                            if name == "no-usage" and dialect == kind:
+                                continue  # passed on unchanged
                             self.check(dialect, f"{kind}-{name}", stream, dialect == "openai", SHOW)
 
     def test_a_slow_stream_without_usage_has_the_counts_of_a_fast_one(self):
         for kind in KINDS:
-            if kind == "anthropic":
-                continue  # a message_start always has a count
             with self.subTest(kind):
                 client = "anthropic" if kind == "openai" else "openai"
                 fast, slow = (self.check(client, f"{kind}-{m}", True, False, SHOW)[1] for m in ("no-usage", "slow"))
@@ -175,26 +174,46 @@ class Spending(unittest.TestCase):
 
 
 class Killed(unittest.TestCase):
-    def test_a_call_whose_process_was_killed_has_the_counts_of_its_texts(self):
+    def kill(self, g):
+        """Kills the gateway in a call; returns the call's least duration in ms."""
+        path, body = ask_in("openai", "late", "Hi", True)
+        client = threading.Thread(target=lambda: self.assertRaises(Exception, request, path, body, SHOW, at=g))
+        client.start()
+        until(lambda: (s := self.sessions(g)) and s[0]["status"] == "in_progress")
+        time.sleep(2)
+        g.child.kill()
+        g.child.wait()
+        client.join(60)
+        return 1000
+
+    def check(self, kept, thought, least_ms):
+        self.assertGreaterEqual(kept["reasoning_tokens"], len(thought.split()))
+        self.assertGreaterEqual(kept["output_tokens"], kept["reasoning_tokens"])
+        self.assertAlmostEqual(kept["cost_usd"], (kept["input_tokens"] * PRICE["input"] +
+                                                  kept["output_tokens"] * PRICE["output"]) / 1e6)
+        self.assertGreaterEqual(kept["duration_ms"], least_ms)
+
+    def gateway(self):
         model = {"late": "long-think:2000+loud+no-usage+slow:15"}
-        with Gateway(BINARY, {"providers": {"test": upstream(World.provider, "openai", model,
-                                                             prices={"late": PRICE})}}) as g:
-            path, body = ask_in("openai", "late", "Hi", True)
-            client = threading.Thread(target=lambda: self.assertRaises(Exception, request, path, body, SHOW, at=g))
-            client.start()
-            until(lambda: (s := self.sessions(g)) and s[0]["status"] == "in_progress")
-            time.sleep(1)
-            g.child.kill()
-            g.child.wait()
-            client.join(60)
+        return Gateway(BINARY, {"providers": {"test": upstream(World.provider, "openai", model,
+                                                               prices={"late": PRICE})}})
+
+    def test_a_call_whose_process_was_killed_has_the_counts_and_the_duration_of_its_texts(self):
+        with self.gateway() as g:
+            least_ms = self.kill(g)
             g.start()
             kept = until(lambda: (s := self.sessions(g)) and s[0]["status"] == "failed" and s[0])
             doc = request(f"/api/v1/history/sessions/{kept['session_id']}", headers=SHOW, at=g).body.decode()
             thought = json.loads(re.search(r'"reasoning_content":("(?:[^"\\]|\\.)*")', doc)[1])
-            self.assertGreaterEqual(kept["reasoning_tokens"], len(thought.split()))
-            self.assertGreaterEqual(kept["output_tokens"], kept["reasoning_tokens"])
-            self.assertAlmostEqual(kept["cost_usd"], (kept["input_tokens"] * PRICE["input"] +
-                                                      kept["output_tokens"] * PRICE["output"]) / 1e6)
+            self.check(kept, thought, least_ms)
+
+    def test_a_command_that_takes_the_call_in_counts_it_as_the_daemon_does(self):
+        with self.gateway() as g:
+            least_ms = self.kill(g)
+            config = ["--config", str(g.path)]
+            self.assertEqual(run("erase", "--session", "another", "--yes", *config, cwd=g.folder).code, 1)
+            call, = recorded(g.path, cwd=g.folder).values()
+            self.check(call, call["reasoning_content"], least_ms)
 
     def sessions(self, gateway):
         return json.loads(request("/api/v1/history/sessions", at=gateway).body)["sessions"]

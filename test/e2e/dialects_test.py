@@ -13,6 +13,7 @@ from command import BINARY
 from corners_test import Refusing, Upstream, plain, sse
 from gateway import BASES, FAMILIES, Gateway, digest
 from parameters import ONE_DIALECT, PARAMETERS, leaf
+from reading import read
 
 KINDS = list(BASES)
 PDF = "JVBERi0="
@@ -196,6 +197,12 @@ class Dialects(Case):
         r, _ = self.ask("anthropic", "openai", {**hi, "max_tokens": 9, "tools": [
             {"name": "f", "input_schema": {"type": "object"}, "input_examples": [{"a": 1}], "defer_loading": False}]})
         self.assertEqual(r.headers["x-rationale-dropped"], "input_examples")
+        spoken = [*hi["messages"], {"role": "assistant", "content": None, "audio": {"id": "a"}}, *hi["messages"]]
+        r, _ = self.ask("openai", "anthropic", {"messages": spoken})
+        self.assertEqual(r.headers["x-rationale-dropped"], "audio")
+        r, _ = self.ask("gemini", "openai", {"contents": [{"parts": [{"text": "hi", "videoMetadata": {"fps": 1}}]}]})
+        self.assertEqual(r.headers["x-rationale-dropped"], "videoMetadata")
+        self.assertEqual(self.ask("openai", "anthropic", hi)[1]["max_tokens"], 32000)
         for kind in ("anthropic", "gemini", "ollama", "responses"):
             plain = self.ask("openai", kind, hi)[1]
             r, asked = self.ask("openai", kind, {**hi, "top_k": -1})
@@ -204,6 +211,58 @@ class Dialects(Case):
                             ({"temperature": 0.5, "top_k": 5, "reasoning_effort": "high"}, "temperature, top_k")):
             r, asked = self.ask("openai", "anthropic", {**hi, **more})
             self.assertEqual(r.headers["x-rationale-dropped"], names, asked)
+
+    def test_values_that_a_translation_changes_are_named(self):
+        hi = {"messages": [{"role": "user", "content": "hi"}]}
+        cases = [
+            ("openai", "anthropic", {"temperature": 1.5}, "temperature=1"),
+            ("openai", "anthropic", {"temperature": 1}, None),
+            ("openai", "responses", {"max_tokens": 5}, "max_tokens=16"),
+            ("openai", "responses", {"max_tokens": 16}, None),
+            ("openai", "anthropic", {"max_tokens": 500, "reasoning_effort": "low"}, "max_tokens=2548"),
+            ("openai", "anthropic", {"max_tokens": 5000, "reasoning_effort": "low"}, None),
+            ("openai", "anthropic", {"max_tokens": 5000, "reasoning": {"max_tokens": 100}}, "budget_tokens=1024"),
+            ("openai", "mistral", {"reasoning_effort": "low"}, "reasoning_effort=high"),
+            ("openai", "mistral", {"reasoning_effort": "high"}, None),
+            ("openai", "ollama", {"reasoning_effort": "low"}, "reasoning_effort=true"),
+            ("openai", "ollama", {"reasoning_effort": "none"}, None),
+            ("openai", "gemini", {"reasoning_effort": "low"}, None),
+            ("openai", "responses", {"reasoning_effort": "max"}, "reasoning_effort=xhigh"),
+            ("anthropic", "openai", {"max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": 3000}},
+             "budget_tokens"),
+            ("anthropic", "gemini", {"max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": 3000}}, None),
+            ("ollama", "openai", {"think": True}, None)]
+        for dialect, kind, more, names in cases:
+            for stream in (False, True):
+                with self.subTest(dialect=dialect, kind=kind, more=more):
+                    r, asked = self.ask(dialect, kind, {**hi, **more}, stream)
+                    self.assertEqual(r.headers.get("x-rationale-dropped"), names, asked)
+        failed = [{"role": "user", "content": "hi"},
+                  {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+                  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "no",
+                                                "is_error": True}]}]
+        for kind in set(KINDS) - {"anthropic"}:
+            r, _ = self.ask("anthropic", kind, {"max_tokens": 90, "messages": failed})
+            self.assertEqual(r.headers.get("x-rationale-dropped"), None if kind == "gemini" else "is_error")
+
+    def test_parameters_that_a_provider_refuses_are_named(self):
+        hi = {"messages": [{"role": "user", "content": "hi"}]}
+
+        def refuse(path, body):
+            if body.get("temperature") is None and body.get("reasoning_effort") is None:
+                return said(path, body)
+            name = "temperature" if body.get("temperature") is not None else "reasoning_effort"
+            return 400, "application/json", json.dumps({"error": {
+                "message": f"Unsupported parameter: '{name}' is not supported with this model.", "param": name,
+                "type": "invalid_request_error", "code": "unsupported_parameter"}}).encode()
+        self.up.reply = refuse
+        for dialect, more, names in (
+                ("openai", {"temperature": 0.5}, "temperature"), ("openai", {"reasoning_effort": "low"},
+                                                                  "reasoning_effort"),
+                ("ollama", {"options": {"temperature": 0.5}}, "temperature"), ("openai", {}, None)):
+            for _ in range(2):  # the second call is sent without it at once
+                r, _ = self.ask(dialect, "openai", {**hi, **more})
+                self.assertEqual(r.headers.get("x-rationale-dropped"), names)
 
     def test_every_parameter_is_carried_refused_or_named(self):
         bodies = {"openai": {"messages": [{"role": "user", "content": "hi"}]}, "responses": {"input": "hi"},
@@ -341,6 +400,88 @@ class Dialects(Case):
                 else json.loads(r.body)["choices"][0]["message"]["tool_calls"]
             self.assertEqual((calls[0]["type"], calls[0]["custom"]["name"]), ("custom", "patch"))
             self.assertEqual("".join(c["custom"]["input"] for c in calls), text)
+
+    def test_calls_in_a_text_are_calls_of_their_kind_beside_the_providers_own(self):
+        calls = [{"name": "f", "arguments": {"input": 'a "b"'}}, {"name": "g", "arguments": {"a": 1}}]
+        text = "<think>Hm.</think>\n" + "".join(f"<tool_call>\n{json.dumps(c)}\n</tool_call>\n" for c in calls)
+        own = {"id": "own", "type": "custom", "custom": {"name": "f", "input": "native"}}
+        body = {"messages": [{"role": "user", "content": "hi"}], "tools": [
+            {"type": "custom", "custom": {"name": "f"}}, {"type": "function", "function": {"name": "g"}}]}
+        for owns in ([], [own]):
+            pieces = [{"index": 0, **own, "custom": {"name": "f", "input": ""}}, {"index": 0, "custom": {"input": "nat"}},
+                      {"index": 0, "custom": {"input": "ive"}}] if owns else []
+
+            def reply(_, asked):
+                if asked.get("stream"):
+                    return sse(*(chunk({"tool_calls": [p]}) for p in pieces),
+                               *(chunk({"content": text[i:i + 5]}) for i in range(0, len(text), 5)), chunk({}, "stop"))
+                return plain({"id": "c", "object": "chat.completion", "model": "u", "choices": [
+                    {"index": 0, "finish_reason": "stop", "message": {
+                        "role": "assistant", "content": text, **({"tool_calls": owns} if owns else {})}}]})
+            self.up.reply = reply
+            r, _ = self.ask("openai", "openai", body)
+            whole = json.loads(r.body)["choices"][0]["message"]["tool_calls"]
+            r, _ = self.ask("openai", "openai", body, True)
+            streamed = []
+            for e in events(r.body):
+                for piece in e["choices"][0]["delta"].get("tool_calls") or []:
+                    if "id" in piece:
+                        self.assertEqual(piece.pop("index"), len(streamed))
+                        streamed.append(piece)
+                    else:
+                        (kind, more), = ((k, v) for k, v in piece.items() if k != "index")
+                        for key, more in more.items():
+                            streamed[piece["index"]][kind][key] += more
+            for told in (whole, streamed):
+                self.assertEqual([{k: v for k, v in c.items() if k != "id"} for c in told[len(owns):]], [
+                    {"type": "custom", "custom": {"name": "f", "input": 'a "b"'}},
+                    {"type": "function", "function": {"name": "g", "arguments": '{"a": 1}'}}])
+                self.assertEqual(told[:len(owns)], owns)
+
+    def test_a_piece_of_a_call_that_says_nothing_begins_none(self):
+        self.up.reply = lambda *_: sse(chunk({"content": "Yes."}), chunk({"tool_calls": [{"index": 0}]}), chunk({}, "stop"))
+        for client in ("anthropic", "ollama", "responses"):
+            body = {"input": "hi"} if client == "responses" else {"messages": [{"role": "user", "content": "hi"}]}
+            r, _ = self.ask(client, "openai", {**body, **({"max_tokens": 9} if client == "anthropic" else {})}, True)
+            told = read(client, r.body, True)
+            self.assertEqual((told.text, told.calls), ("Yes.", []))
+
+    def test_a_call_of_ollama_without_a_name_is_none(self):
+        hi = {"messages": [{"role": "user", "content": "hi"}]}
+        calls = [None, {"function": None}, {"function": {"name": "f", "arguments": {"a": 1}}}]
+        self.up.reply = lambda *_: plain({"model": "u", "done": True, "message": {"content": "", "tool_calls": calls}})
+        r, _ = self.ask("openai", "ollama", hi)
+        self.assertEqual(read("openai", r.body, False).calls, [("f", {"a": 1})])
+
+    def test_a_tag_that_the_request_asks_for_is_part_of_the_answer(self):
+        text = "<analysis>Two parts.</analysis>\nDone."
+
+        def reply(_, asked):
+            if not asked.get("stream"):
+                return plain({"id": "c", "object": "chat.completion", "model": "u", "choices": [
+                    {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
+            return sse(chunk({"role": "assistant", "content": ""}), *(
+                chunk({"content": text[i:i + size]}) for i in range(0, len(text), size)), chunk({}, "stop"))
+        self.up.reply = reply
+        user = {"role": "user", "content": "Report."}
+        asks = [{"messages": [{"role": "system", "content": "Use <analysis> and </analysis>."}, user]},
+                {"messages": [{"role": "user", "content": 'An "<Analysis>" please.'}]}]
+        for size in (1, 4, 100):
+            for stream in (False, True):
+                for show in ("show", "hide"):
+                    for client in ("openai", "ollama", "anthropic"):
+                        for body, want in [(a, text) for a in asks] + [({"messages": [user]}, "Done.")]:
+                            if client == "anthropic":
+                                first = body["messages"][0]["content"]
+                                body = {"max_tokens": 99, "system": first, "messages": [user]}
+                            with self.subTest(size=size, stream=stream, show=show, client=client, body=body):
+                                data = json.dumps({**body, "model": "openai", "stream": stream}).encode()
+                                for sent in (data, data.replace(b"<", b"\\u003c")):
+                                    r = request(PATHS[client], sent, {"x-rationale-reasoning": show})
+                                    self.assertEqual(read(client, r.body, stream).text, want)
+        r = request(PATHS["openai"], {**asks[0], "model": "openai", "stream": True}, {})
+        raw = reply("", {"stream": True})[1]
+        self.assertIn(raw.split(b"data: [DONE]")[0].strip(), r.body)
 
     def test_tools_of_a_namespace_are_functions_elsewhere(self):
         schema = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -621,6 +762,54 @@ class Dialects(Case):
                                  (None, True, "", "unload" if "keep_alive" in body else "load"))
         _, asked = self.ask("ollama", "ollama", {"messages": []})
         self.assertEqual(asked["messages"], [])
+
+    def test_a_prompt_of_ollama_goes_to_every_provider(self):
+        PNG = "iVBORw0KGgo="
+        body = {"prompt": "hi", "system": "Be brief.", "images": [PNG], "options": {"temperature": 0.5, "num_ctx": 9},
+                "suffix": "", "template": "", "context": None, "raw": False}
+        for kind in KINDS:
+            for stream in (False, True):
+                with self.subTest(kind=kind, stream=stream):
+                    self.up.asked.clear()
+                    r = request("/api/generate", {**body, "model": kind, "stream": stream}, {})
+                    self.assertEqual(r.status, 200, r.body)
+                    lines = [json.loads(x) for x in r.body.splitlines()]
+                    if kind != "ollama":  # the reply of the stub is one of /api/chat
+                        self.assertEqual("".join(x["response"] for x in lines), "Yes.")
+                        self.assertNotIn("message", lines[0])
+                        self.assertEqual(r.headers["x-rationale-dropped"], "num_ctx")
+                        self.assertEqual((lines[-1]["done"], lines[-1]["done_reason"]), (True, "stop"))
+                    asked = self.up.asked[-1]
+                    for word in ("hi", "Be brief.", PNG):
+                        self.assertIn(word, json.dumps(asked))
+                    if kind == "ollama":
+                        self.assertEqual(asked, {**body, "model": "u", "stream": stream})
+        own = {"prompt": "a", "suffix": "b", "raw": True, "context": [1, 2], "template": "{{ .Prompt }}"}
+        for name, value in own.items():
+            r = request("/api/generate", {"prompt": "a", "model": "openai", name: value}, {})
+            self.assertEqual((r.status, name == "prompt" or name in json.loads(r.body).get("error", "")),
+                             (200 if name == "prompt" else 400, True), r.body)
+        paths = []
+
+        def reply(path, asked):
+            paths.append(path)
+            return "application/x-ndjson", b"".join(json.dumps({"model": "u", "response": w, "done": w == ""}).encode() + b"\n"
+                                                    for w in ("<think>", "Hm.", "</think>", "Yes.", ""))
+        self.up.reply = reply
+        for show, words in (("show", ("Hm.", "Yes.")), ("hide", ("", "Yes."))):
+            r = request("/api/generate", {**own, "model": "ollama"}, {"x-rationale-reasoning": show})
+            lines = [json.loads(x) for x in r.body.splitlines()]
+            self.assertEqual(tuple("".join(x.get(k, "") for x in lines) for k in ("thinking", "response")), words)
+            self.assertEqual((paths[-1], self.up.asked[-1]), ("/api/generate", {**own, "model": "u"}))
+        for more, reason in (({}, "load"), ({"prompt": "", "keep_alive": 0}, "unload")):
+            self.up.asked.clear()
+            r = request("/api/generate", {"model": "openai", **more}, {})
+            doc = json.loads(r.body)
+            self.assertEqual((self.up.asked, doc["response"], doc["done_reason"], doc["done"]), ([], "", reason, True))
+        for more, name in (({"prompt": 5}, "prompt"), ({"prompt": "a", "images": "x"}, "images"),
+                           ({"prompt": "a", "images": [5]}, "images[0]"), ({"prompt": "a", "system": []}, "system")):
+            r = request("/api/generate", {"model": "openai", **more}, {})
+            self.assertEqual((r.status, json.loads(r.body)["error"].split(":")[0]), (400, name), r.body)
 
     def test_a_member_that_is_wrong_is_named(self):
         hi = {"messages": [{"role": "user", "content": "hi"}]}

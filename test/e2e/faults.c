@@ -1,8 +1,9 @@
 /* A disk that fails when a test says so: preloaded into the real binary.
  *
  * The file named by FAULTS selects the fault: "full": no room for the store's files; "tables": no
- * room for the tables alone; "sync": one sync fails and later ones succeed; "clock N": the wall
- * clock is N seconds off. Without the file, or if it is empty, all calls succeed.
+ * room for the tables alone; "address": no room for the file with the daemon's address; "sync": one
+ * sync fails and later ones succeed; "clock N": the wall clock is N seconds off. Without the file,
+ * or if it is empty, all calls succeed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,22 +36,29 @@ static bool says(const char *word, long *n)
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* Whether the file belongs to the store: a segment of its journal, or (unless `journal`) its
- * tables. */
-static bool is_stored(int fd, bool journal)
+static void path_of(int fd, char out[4096])
 {
-    char link[64], path[4096];
+    char link[64];
     ssize_t n;
 
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    n = readlink(link, path, sizeof path - 1);
-    path[n > 0 ? n : 0] = '\0';
+    n = readlink(link, out, 4095);
+    out[n > 0 ? n : 0] = '\0';
+}
+
+/* Whether the file belongs to the store: a segment of its journal, or (unless `journal`) its
+ * tables. */
+static bool is_stored(const char *path, bool journal)
+{
     return strstr(path, ".seg") || (!journal && strstr(path, ".db"));
 }
 
 SEEN int fdatasync(int fd)
 {
-    if (is_stored(fd, true) && says("sync", NULL)) {
+    char path[4096];
+
+    path_of(fd, path);
+    if (is_stored(path, true) && says("sync", NULL)) {
         (void)!truncate(getenv("FAULTS"), 0);
         errno = EIO;
         return -1;
@@ -60,8 +68,12 @@ SEEN int fdatasync(int fd)
 
 static bool has_no_room(int fd)
 {
-    return is_stored(fd, false) &&
-           (says("full", NULL) || (!is_stored(fd, true) && says("tables", NULL)));
+    char path[4096];
+
+    path_of(fd, path);
+    return (strstr(path, "/address") && says("address", NULL)) ||
+           (is_stored(path, false) &&
+            (says("full", NULL) || (!is_stored(path, true) && says("tables", NULL))));
 }
 
 SEEN ssize_t write(int fd, const void *p, size_t n)

@@ -163,6 +163,22 @@ class Commands(unittest.TestCase):
         at = head.index("SHARE") + len("SHARE")
         self.assertRegex(row[:at], r" \d+ %$")
 
+    def test_a_wrong_value_is_a_wrong_line_whatever_the_store_is(self):
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "rationale.yaml"
+        path.write_text("store: sqlite:missing/history.db\n"
+                        "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
+        for line, code in ((("list",), 6), (("list", "-n", "0"), 2), (("list", "--since", "x"), 2),
+                           (("search", "a", "-n", "x"), 2), (("decisions", "--until", "x"), 2),
+                           (("decisions", "-n", "-1"), 2), (("stats", "--since", "1y"), 2),
+                           (("export", "--until", "x"), 2), (("runs", "-n", "0"), 2),
+                           (("runs", "approve", "a", "x"), 2),
+                           (("runs", "deny", "a", "1", "--arguments", "{}"), 2),
+                           (("incidents", "-n", "0"), 2), (("audit", "-n", "0"), 2),
+                           (("notify", "list", "-n", "0"), 2),
+                           (("order", "--state", "--thread", "a\n"), 2)):
+            with self.subTest(line=line):
+                self.assertEqual(run(*line, "--config", str(path)).code, code)
+
     def test_search_and_decisions_take_any_text(self):
         self.assertIn("cli-1", cli("search", "walrus"))
         self.assertTrue(json.loads(cli("search", "--json", "reasoning:ponder"))["results"])
@@ -259,6 +275,10 @@ class Erase(unittest.TestCase):
         self.erase("--session", "erase-1", "--yes", code=4)
         self.erase("--session", "erase-1", "--yes", code=4, RATIONALE_KEY=ALICE)
         self.erase("--yes", code=2)
+        counts = {"sessions": 1, "interactions": 1, "decisions": 1, "communications": 0, "threads": 0, "runs": 0}
+        self.assertEqual(json.loads(self.erase("--session", "erase-1", "--dry-run", "--json")), counts)
+        self.assertIn("would be erased: 1 session, 1 call, ", self.erase("--session", "erase-1", "--dry-run"))
+        self.assertIn("quokka", cli("export"))
         got = json.loads(self.erase("--session", "erase-1", "--yes", "--json",
                                     RATIONALE_KEY=OPERATOR))
         self.assertEqual(got["interactions"], 1)
@@ -272,6 +292,7 @@ class Erase(unittest.TestCase):
     def test_who_is_not_known_is_no_success_whoever_is_asked(self):
         for what in ("--subject", "--session"):
             self.erase(what, "nobody-of-that-name", "--yes", code=1, RATIONALE_KEY=OPERATOR)
+            self.erase(what, "nobody-of-that-name", "--dry-run", code=1)
             path = world.gateway.folder / "alone.yaml"
             path.write_text(json.dumps({**world.gateway.config, "store": "sqlite:" + str(
                 world.gateway.folder / "alone.db")}))

@@ -285,6 +285,9 @@ class Document(unittest.TestCase):
         fits(ask("/api/v1/erase", method="POST", body=body), "/api/v1/erase", "post")
         for body in ("{}", json.dumps({"session_id": "a", "subject": "b"}), '{"subject": ""}'):
             self.assertEqual(ask("/api/v1/erase", method="POST", body=body).status, 422)
+        misspelt = ask("/api/v1/erase", method="POST", body='{"subject": "alice", "session": "to-keep"}')
+        self.assertEqual(misspelt.status, 422)
+        self.assertIn('session: there is no such member here, did you mean "session_id"?', misspelt.json["detail"]["message"])
         self.assertEqual(ask("/api/v1/erase", ALICE, "POST", "{}").status, 403)
         log = fits(ask("/api/v1/audit"), "/api/v1/audit", "get")
         self.assertIn("erase session", [e["action"] for e in log["entries"]])
@@ -309,6 +312,20 @@ class Document(unittest.TestCase):
         for body, status in (("{", 422), ("{}", 422), ('{"values": 1}', 422),
                              ('{"values": {"log": 1}, "reducers": {"log": "sum"}}', 422)):
             self.assertEqual(ask(one + "/state", ALICE, "POST", body).status, status, body)
+        value = '{"type": "json", "json": 1}'
+        for method, path, body, near in (
+                ("POST", "/state", '{"values": {}, "reducer": {}}', "reducers"),
+                ("POST", "/prune", '{"keep": 1, "keeps": 2}', "keep"),
+                ("PUT", "/checkpoints/x", '{"checkpoint": {}, "value": {}}', "values"),
+                ("PUT", "/checkpoints/x", '{"checkpoint": {}, "values": {"a": {"type": "json", "jsn": 1}}}', "json"),
+                ("PUT", "/checkpoints/x/writes", '{"taskid": "t", "task_id": "t", "writes": []}', "task_id"),
+                ("PUT", "/checkpoints/x/writes",
+                 f'{{"task_id": "t", "writes": [{{"chanel": "a", "channel": "a", "value": {value}}}]}}', "channel")):
+            got = ask(one + path, ALICE, method, body)
+            self.assertEqual(got.status, 422, body)
+            self.assertIn(f'did you mean "{near}"?', got.json["detail"]["message"])
+        for body in ("[1]", "7", "null"):
+            self.assertEqual(ask(one + "/state", ALICE, "POST", body).status, 422, body)
         self.assertEqual(ask(one + "/state", history_test.BOB, "POST", '{"values": {}}').status, 404)
         gone = fits(ask(one + "/prune", ALICE, "POST", '{"keep": 1}'), root + "/prune", "post")
         self.assertEqual(gone["removed"], 2)

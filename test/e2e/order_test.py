@@ -420,11 +420,11 @@ class Routes(Case):
                 Gateway(BINARY, config_of(model, agents=agents)) as gateway:
             before = say(gateway, "t", "two coffees")[1]["current_order"]
             writes = (("POST", "threads/t/state", {"values": {"current_order": {}}}),
-                      ("POST", "threads/t/state", {"values": {}, "metadata": {"app": "mine"}, "ns": "x"}),
+                      ("POST", "threads/t/state?ns=x", {"values": {}, "metadata": {"app": "mine"}}),
                       ("PUT", "threads/t/checkpoints/zz", put),
                       ("PUT", "threads/t/checkpoints/zz?ns=x", put),
                       ("PUT", "threads/t/checkpoints/zz/writes",
-                       {"task_id": "1", "writes": [{"idx": 0, "channel": "x", "value": value}]}),
+                       {"task_id": "1", "writes": [{"channel": "x", "value": value}]}),
                       ("PUT", "threads/u/checkpoints/zz", {**put, "metadata": {"app": "orders"}}),
                       ("POST", "agents/a/runs", {"input": "hi", "thread": "t"}))
             for method, path, body in writes:

@@ -242,6 +242,27 @@ class Same(Case):
                     World.up.piece = piece
                     self.assertEqual(self.ask(dialect, f"{dialect}-m", True).body, body)
 
+    def test_many_events_at_once_are_the_same_as_one_at_a_time(self):
+        words = ["<think>", "so ", "it", " is", "</think>", "\n\n", "One", " two", " &", " <", "b>", "  ", "three ", "",
+                 "x" * 5000, " <thi", "nk>more</think>", *(f" w{i}" for i in range(300)), ' "q"', " \u00e9", " end", "\n"]
+        providers = {"up": {"kind": "openai", "base_url": World.up.root + BASES["openai"], "format": "think",
+                            "models": ["thinker"]}}
+        with Gateway(BINARY, config(True, providers)) as at:
+            for more in ({}, {"usage": None}):
+                last = sse(chunk(part({}, "stop"), **more), chunk([], usage=TOKENS)) + DONE
+                self.serve("text/event-stream", sse(*(chunk(part({"content": w}), **more) for w in words)) + last)
+                for show in ("show", "hide"):
+                    for usage in (False, True):
+                        got = []
+                        for World.up.piece in (0, 2500, 170):
+                            r = self.ask("openai", "thinker", True, {"x-rationale-reasoning": show}, at, usage)
+                            got.append(r.body)
+                        with self.subTest(more=more, show=show, usage=usage):
+                            self.assertEqual(got[1:], got[:1] * 2)
+                            text = read("openai", got[0], True).text
+                            self.assertEqual(text, "".join(words[6:]))
+                            self.assertGreater(got[0].count(b"data: "), 300)
+
     def test_a_hidden_reply_differs_only_in_its_reasoning(self):
         for dialect in CLIENTS:
             for stream in (False, True):

@@ -520,7 +520,7 @@ class Queue(Plan):
         self.assertIn("uncertain to met", out)
         self.assertIn("nothing waits", self.cli("review").out.decode())
         folder = self.gateway.folder / "labelled"
-        self.assertIn("1 labelled cases", self.cli("labels", "--out", str(folder)).out.decode())
+        self.assertIn("1 labelled case ", self.cli("labels", "--out", str(folder)).out.decode())
         made = json.loads(next(folder.glob("*.json")).read_text())
         self.assertEqual(made["expect"], [{"criterion_id": "posture", "status": "met"}])
         self.assertEqual(made["metadata"], {"policy_document_id": "plan", "policy_version_id": "3", "criteria": ["posture"]})
@@ -531,7 +531,7 @@ class Queue(Plan):
         self.gateway.child.wait(60)
         done = run("optimize", "--app", "policy", "--config", str(self.gateway.path), "--train", str(folder), "--val", str(folder),
                    "--budget", "1")
-        self.assertIn("1 evaluations", done.out.decode())
+        self.assertIn("1 evaluation, 1 candidate,", done.out.decode())
         self.assertEqual(done.code, 0, done.err)
 
     def test_labels_come_in_pages(self):
@@ -548,7 +548,7 @@ class Queue(Plan):
         self.assertEqual((page["labels"], seen + [c["case_id"] for c in page["cases"]]), (30, [f"vague-{i}" for i in range(count)]))
         self.assertIn("limit", self.get("labels", 422, limit="0")["detail"]["message"])
         folder = self.gateway.folder / "labelled"
-        self.assertIn(f"{count} labelled cases", self.cli("labels", "--out", str(folder)).out.decode())
+        self.assertIn(f"{count} labelled case{'' if count == 1 else 's'} in", self.cli("labels", "--out", str(folder)).out.decode())
         self.assertEqual(len(list(folder.glob("*.json"))), count)
         self.assertEqual(len(self.cli("labels").out.splitlines()), count)
 

@@ -116,6 +116,43 @@ class Service(unittest.TestCase):
         self.assertEqual(notices.recv(100), b"STOPPING=1")
         self.assertEqual(child.wait(120), 0)
 
+    def test_it_tells_systemd_that_it_runs_and_nothing_if_it_hangs_or_is_not_watched(self):
+        notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        notices.bind(str(self.folder / "notify"))
+        self.addCleanup(notices.close)
+        serve = 'exec "$1" serve --config "$2" --listen 127.0.0.1:0'
+        env = {"NOTIFY_SOCKET": str(self.folder / "notify"), "WATCHDOG_USEC": "200000"}
+        for watched in (True, False):
+            notices.settimeout(120)
+            child = self.run_with(("export WATCHDOG_PID=$$; " if watched else "") + serve,
+                                  {**env, **({} if watched else {"WATCHDOG_PID": "1"})})
+            self.assertEqual(notices.recv(100), b"READY=1")
+            if watched:
+                for _ in range(5):
+                    self.assertEqual(notices.recv(100), b"WATCHDOG=1")
+                child.send_signal(signal.SIGSTOP)
+                wait_for(lambda: "T" in Path(f"/proc/{child.pid}/stat").read_text().rsplit(")", 1)[1].split()[0])
+                self.empty(notices)
+            notices.settimeout(1)
+            with self.assertRaises(TimeoutError):
+                notices.recv(100)
+            notices.settimeout(120)
+            child.send_signal(signal.SIGCONT)
+            child.send_signal(signal.SIGTERM)
+            while notices.recv(100) != b"STOPPING=1":
+                self.assertTrue(watched)
+            self.assertEqual(child.wait(120), 0)
+            self.empty(notices)
+
+    @staticmethod
+    def empty(notices):
+        notices.settimeout(0)
+        try:
+            while notices.recv(100):
+                pass
+        except BlockingIOError:
+            pass
+
     def test_it_takes_the_socket_that_systemd_gives_it(self):
         server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(server.close)

@@ -3,6 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { send, useApi } from "../api";
+import { useDraft } from "../draft";
+import { useProblem } from "../reach";
 import { count, duration, money, plural, short } from "../format";
 import { Approval } from "../parts/approval";
 import { Badge, Copy, Disclosure, Empty, Json, Loaded, State, Text, Title, When } from "../parts/basics";
@@ -170,9 +172,9 @@ export function AgentsPage() {
 // POST /api/v1/agents/NAME or /api/v1/workflows/NAME, at `path`.
 function Try({ path, name }: { path: string; name: string }) {
   const { query } = usePlace();
-  const [input, setInput] = useState("");
+  const [input, setInput] = useDraft("input");
   const [thread, setThread] = useState(query.get("thread") ?? "");
-  const [problem, setProblem] = useState("");
+  const [problem, setProblem] = useProblem();
   const [busy, setBusy] = useState(false);
   const start = async (e: { preventDefault(): void }) => {
     e.preventDefault();

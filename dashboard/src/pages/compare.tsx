@@ -215,13 +215,13 @@ export function ComparePage() {
   return (
     <>
       <Title title="Compare" about={`Two ${plural} side by side: what differs comes first.`}>
-        {ready ? <button type="button" class="small" onClick={() => go(withQuery({ a: ids[1], b: ids[0] }), true)}>Swap</button> : null}
+        {ready ? <button type="button" class="small" onClick={() => go(withQuery({ a: ids[1], b: ids[0] }))}>Swap</button> : null}
       </Title>
       <form class="row" key={ids.join("\n")} onSubmit={(e) => {
         e.preventDefault();
         go(withQuery({ a: first.current?.value.trim() ?? "", b: second.current?.value.trim() ?? "" }));
       }}>
-        <Choice label="Two" value={kind} options={KINDS} onChange={(v) => go(withQuery({ kind: v, a: null, b: null }), true)} />
+        <Choice label="Two" value={kind} options={KINDS} onChange={(v) => go(withQuery({ kind: v, a: null, b: null }))} />
         <label class="field"><span>First</span><input ref={first} defaultValue={ids[0]} placeholder="id" spellcheck={false} required /></label>
         <label class="field"><span>Second</span><input ref={second} defaultValue={ids[1]} placeholder="id" spellcheck={false} required /></label>
         <button type="submit" class="small">Compare</button>

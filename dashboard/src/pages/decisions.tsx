@@ -57,7 +57,7 @@ export function DecisionsPage() {
   const first = useApi<Page>(url);
   const [more, setMore] = useState<Page[]>([]);
   const [busy, setBusy] = useState(false);
-  const set = (change: Record<string, string | null>) => go(withQuery(change), true);
+  const set = (change: Record<string, string | null>) => go(withQuery(change));
   useEffect(() => setMore([]), [first.data]);
   const last = more[more.length - 1] ?? first.data;
   const next = async () => {
@@ -71,7 +71,7 @@ export function DecisionsPage() {
     <>
       <Title title="Decisions" about="Why a tool was called, or why none was: one entry for each model call." />
       <div class="filters open" role="search">
-        <Search label="Why was this tool called?" value={q.get("q") ?? ""} onChange={(v) => set({ q: v })} />
+        <Search label="Why was this tool called?" value={q.get("q") ?? ""} query={(q) => ({ q })} />
         <div class="chips" role="group" aria-label="Kind">
           {kinds.map(([v, words]) => <button type="button" class="chip" aria-pressed={(q.get("kind") ?? "") === v} onClick={() => set({ kind: v })}>{words}</button>)}
         </div>

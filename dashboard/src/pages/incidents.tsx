@@ -4,12 +4,15 @@ import { announce } from "../announce";
 import { send, useApi, type Fetched, type SessionDetail } from "../api";
 import type { Board } from "../calls";
 import { useCell } from "../cell";
+import { useDraft } from "../draft";
+import { useProblem } from "../reach";
 import { count, duration } from "../format";
 import { Approval } from "../parts/approval";
 import { Badge, Bar, Copy, Disclosure, Empty, Json, Loaded, State, Text, Title, When } from "../parts/basics";
 import { CallCard } from "../parts/call";
 import { eventGroups } from "../parts/event";
 import { Markdown } from "../parts/markdown";
+import { NotConfigured } from "../parts/absent";
 import { useNarrow } from "../parts/narrow";
 import { SessionNumbers, sessionAddress } from "../parts/sessions";
 import { Timeline } from "../parts/timeline";
@@ -140,15 +143,6 @@ export function IncidentsPage() {
   );
 }
 
-export function NotConfigured({ section, example }: { section: string; example: string }) {
-  return (
-    <Empty title="This application is not configured">
-      <p>A section <code>{section}</code> in the configuration switches it on:</p>
-      <pre class="code">{example}</pre>
-    </Empty>
-  );
-}
-
 function Stages({ of }: { of: Stage[] }) {
   return (
     <ol class="stages" aria-label="Stages">
@@ -213,17 +207,20 @@ function Chat({ id }: { id: string }) {
   const earlier = useApi<Asked>(`/api/v1/incidents/${encodeURIComponent(id)}/chat`);
   const [said, setSaid] = useState<{ q: string; a: string }[]>([]);
   const [busy, setBusy] = useState(false);
-  const [q, setQ] = useState("");
+  const [problem, setProblem] = useProblem();
+  const [q, setQ] = useDraft("question");
   const ask = async (e: { preventDefault(): void }) => {
     e.preventDefault();
     const question = q.trim();
     if (!question || busy) return;
     setBusy(true);
-    const said = await send<Answer>("POST", `/api/v1/incidents/${encodeURIComponent(id)}/chat`, { question }).then(
-      (r) => ({ q: r.question, a: r.answer ?? `A call of ${r.pending?.tool} waits for approval. Approve or deny it in the run ${r.run_id}, then ask the same question again.` }),
-      (x: Error) => ({ q: question, a: `It could not be answered: ${x.message}` }));
-    setSaid((s) => [...s, said]);
-    setQ("");
+    setProblem("");
+    await send<Answer>("POST", `/api/v1/incidents/${encodeURIComponent(id)}/chat`, { question }).then(
+      (r) => {
+        setSaid((s) => [...s, { q: r.question, a: r.answer ?? `A call of ${r.pending?.tool} waits for approval. Approve or deny it in the run ${r.run_id}, then ask the same question again.` }]);
+        setQ("");
+      },
+      (x: Error) => setProblem(`It could not be answered: ${x.message}`));
     setBusy(false);
   };
   return (
@@ -234,6 +231,7 @@ function Chat({ id }: { id: string }) {
         <input class="wide" value={q} placeholder="Why was the memory limit suspected?" aria-label="Question" disabled={busy} onInput={(e) => setQ(e.currentTarget.value)} />
         <button type="submit" class="primary" disabled={busy || !q.trim()}>{busy ? "Asking…" : "Ask"}</button>
       </form>
+      {problem ? <p class="problem" role="alert"><Text>{problem}</Text></p> : null}
     </section>
   );
 }

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { events, useApi } from "../api";
 import { useCell } from "../cell";
+import { useDraft } from "../draft";
 import { count, plural } from "../format";
 import { live } from "../live";
 import { Copy, Empty, Loaded, Text, Title, When } from "../parts/basics";
@@ -11,7 +12,7 @@ import { sessionAddress } from "../parts/sessions";
 import { useNarrow } from "../parts/narrow";
 import { go } from "../route";
 import { useSession } from "../watch";
-import { NotConfigured } from "./incidents";
+import { NotConfigured } from "../parts/absent";
 
 interface Row {
   thread_id: string;
@@ -70,7 +71,7 @@ export function OrdersPage() {
 const TRY = ["Two large coffees with oat milk, please", "What burgers do you have?", "A Smokehouse Burger and an iced tea"];
 
 function Say({ onSay, busy, words }: { onSay: (text: string) => Promise<boolean>; busy: boolean; words: { text: string } }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft("say");
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (!busy) box.current?.focus({ preventScroll: true });

@@ -7,18 +7,20 @@ import { CallTable } from "../parts/calllist";
 import { Badge, Choice, Empty, Figure, Loaded, SearchedBack, Text, Title } from "../parts/basics";
 import { Chart, type Axis, type Series } from "../parts/chart";
 import { Attention } from "../parts/attention";
-import { go, usePlace, withQuery } from "../route";
+import { go, goTyping, usePlace, withQuery } from "../route";
 import { fromField, momentIn, OWN_ZONE, rangeOf, SPANS, toField, type Range } from "../zone";
 
 const GROUPS_DRAWN = 5;
 const REFRESH_MS = 30_000;
 const OUTCOMES: [string, string][] = [["", "all calls"], ["failed", "failed"], ["cut", "cut by budget"], ["starved", "starved"]];
 
-const set = (change: Record<string, string | null>) => go(withQuery(change), true);
+const set = (change: Record<string, string | null>) => go(withQuery(change));
 
 function RangePicker({ range, zone, q }: { range: Range; zone: string; q: URLSearchParams }) {
   const from = useRef<HTMLInputElement>(null), to = useRef<HTMLInputElement>(null);
-  const [open, setOpen] = useState(range.custom);
+  const span = ["range", "from", "to"].map((name) => q.get(name) ?? "").join(" ");
+  const [opened, setOpened] = useState<string | null>(null); // the span at which a custom one was asked for
+  const custom = range.custom || opened === span;
   const [problem, setProblem] = useState("");
   const apply = (e: Event) => {
     e.preventDefault();
@@ -32,15 +34,15 @@ function RangePicker({ range, zone, q }: { range: Range; zone: string; q: URLSea
   return (
     <div class="range">
       <div class="row">
-        <Choice label="Time" value={range.custom || open ? "custom" : (q.get("range") ?? "24h")} options={[...SPANS.map(([v, words]): [string, string] => [v, words]), ["custom", "custom range"]]}
+        <Choice label="Time" value={custom ? "custom" : (q.get("range") ?? "24h")} options={[...SPANS.map(([v, words]): [string, string] => [v, words]), ["custom", "custom range"]]}
           onChange={(v) => {
-            setOpen(v === "custom");
+            setOpened(v === "custom" ? span : null);
             if (v !== "custom") set({ range: v === "24h" ? null : v, from: null, to: null, at: null });
           }} />
         <Choice label="Time zone" value={q.get("tz") === "UTC" ? (OWN_ZONE === "UTC" ? "" : "UTC") : ""} options={zones} onChange={(v) => set({ tz: v || null })} />
       </div>
-      {open || range.custom ? (
-        <form class="row custom" onSubmit={apply} key={zone}>
+      {custom ? (
+        <form class="row custom" onSubmit={apply} key={`${zone} ${range.custom ? span : ""}`}>
           <label class="field"><span>From</span><input ref={from} type="datetime-local" defaultValue={toField(range.from, zone)} required /></label>
           <label class="field"><span>To</span><input ref={to} type="datetime-local" defaultValue={toField(range.to, zone)} required /></label>
           <button type="submit" class="small">Show</button>
@@ -58,18 +60,23 @@ function tickDuration(ms: number): string {
 
 const share = (s: { reasoning_tokens: number; output_tokens: number }) => (s.output_tokens ? Math.min(1, s.reasoning_tokens / s.output_tokens) : NaN);
 
+// A number of calls that leads to them.
+function Calls({ n, outcome, words }: { n: number; outcome: string; words: string }) {
+  return n ? <a href={`${withQuery({ outcome })}#calls`} aria-label={`${count(n)}: show the calls that ${words}`}>{count(n)}</a> : <>0</>;
+}
+
 function Figures({ t }: { t: OverviewSums }) {
   return (
     <dl class="figures many" aria-label="Sums of the range">
       <Figure label="Calls" value={count(t.calls)} />
-      <Figure label="Errors" value={count(t.failed)} note={t.calls ? `${((100 * t.failed) / t.calls).toFixed(t.failed && t.failed / t.calls < 0.1 ? 1 : 0)} %` : ""} tone={t.failed ? "warm" : ""} />
+      <Figure label="Errors" value={<Calls n={t.failed} outcome="failed" words="failed" />} note={t.calls ? `${((100 * t.failed) / t.calls).toFixed(t.failed && t.failed / t.calls < 0.1 ? 1 : 0)} %` : ""} tone={t.failed ? "warm" : ""} />
       <Figure label="Latency p50" value={latency(t.p50_ms)} />
       <Figure label="Latency p95" value={latency(t.p95_ms)} />
       <Figure label="Tokens" value={short(t.input_tokens + t.output_tokens)} />
       <Figure label="Reasoning share" value={percent(share(t))} />
       <Figure label="Cost" value={money(t.cost_usd)} />
-      <Figure label="Cut by budget" value={count(t.cut)} tone={t.cut ? "warm" : ""} />
-      <Figure label="Starved" value={count(t.starved)} tone={t.starved ? "warm" : ""} />
+      <Figure label="Cut by budget" value={<Calls n={t.cut} outcome="cut" words="were cut" />} tone={t.cut ? "warm" : ""} />
+      <Figure label="Starved" value={<Calls n={t.starved} outcome="starved" words="starved" />} tone={t.starved ? "warm" : ""} />
     </dl>
   );
 }
@@ -86,7 +93,7 @@ function split(data: Overview, by: string, value: (s: OverviewSums["series"], i:
 
 function Charts({ data, by, zone, chosen }: { data: Overview; by: string; zone: string; chosen: number | null }) {
   const axis: Axis = { start: data.start_us / 1000, end: data.end_us / 1000, bucket: data.bucket_s * 1000, zone };
-  const onChoose = (i: number | null) => set({ at: i === null ? null : new Date(axis.start + i * axis.bucket).toISOString().slice(0, 16) + "Z", cursor: null });
+  const onChoose = (i: number | null, byKey: boolean) => (byKey ? goTyping : go)(withQuery({ at: i === null ? null : new Date(axis.start + i * axis.bucket).toISOString().slice(0, 16) + "Z", cursor: null }));
   const all = { axis, chosen, onChoose };
   const s = data.total.series;
   const shares = split(data, by, (x, i) => (x.output_tokens[i] ? Math.min(100, (100 * (x.reasoning_tokens[i] ?? 0)) / (x.output_tokens[i] ?? 1)) : null), "share").filter((one) => one.name !== "others");
@@ -140,7 +147,7 @@ function Groups({ data, by }: { data: Overview; by: string }) {
   );
 }
 
-interface Calls {
+interface CallPage {
   calls: CallRow[];
   searched_back_to_us?: number | null;
   next_cursor?: string | null;
@@ -149,7 +156,7 @@ interface Calls {
 interface Kept {
   filter: string;
   url: string;
-  pages: Calls[];
+  pages: CallPage[];
 }
 
 function CallsBelow({ q, from, to, words, zone }: { q: URLSearchParams; from: number; to: number; words: string; zone: string }) {
@@ -161,17 +168,24 @@ function CallsBelow({ q, from, to, words, zone }: { q: URLSearchParams; from: nu
   const [kept, setKept] = useState<Kept | null>(null);
   const [busy, setBusy] = useState(false);
   const { url, pages }: Kept = kept?.filter === filter ? kept : { filter, url: now, pages: [] };
-  const first = useApi<Calls>(url);
+  const first = useApi<CallPage>(url);
   const last = pages[pages.length - 1] ?? first.data;
+  const place = usePlace();
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (place.hash !== "calls") return;
+    box.current?.scrollIntoView({ block: "start" });
+    box.current?.focus({ preventScroll: true });
+  }, [place]);
   const next = async () => {
     setBusy(true);
     setKept({ filter, url, pages });
-    const page = await ask<Calls>(`${url}&cursor=${encodeURIComponent(last?.next_cursor ?? "")}`).catch(() => null);
+    const page = await ask<CallPage>(`${url}&cursor=${encodeURIComponent(last?.next_cursor ?? "")}`).catch(() => null);
     setBusy(false);
     if (page) setKept((k) => (k?.filter === filter ? { filter, url, pages: [...pages, page] } : k));
   };
   return (
-    <section aria-label="Calls of the range">
+    <section id="calls" ref={box} tabIndex={-1} aria-label="Calls of the range">
       <h2>Calls <small>{words}</small></h2>
       <div class="chips" role="group" aria-label="Which calls">
         {OUTCOMES.map(([v, name]) => <button type="button" class="chip" aria-pressed={(q.get("outcome") ?? "") === v} onClick={() => set({ outcome: v })}>{name}</button>)}

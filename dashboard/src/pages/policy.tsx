@@ -11,7 +11,8 @@ import { ReviewBody, ReviewQueue, Verdict } from "../parts/review";
 import { sessionAddress } from "../parts/sessions";
 import { useNarrow } from "../parts/narrow";
 import { CompareBar, Pick, usePicked } from "../parts/picked";
-import { NotConfigured } from "./incidents";
+import { traceStep, type TraceStep } from "../trace";
+import { NotConfigured } from "../parts/absent";
 
 interface Rollout {
   react_use_llm_controller?: boolean;
@@ -36,6 +37,19 @@ interface Prompt {
   run_id?: string | null;
   scores?: Record<string, number> | null;
   created_us?: number | null;
+}
+
+function Step({ n, of }: { n: number; of: TraceStep }) {
+  return (
+    <li>
+      <span class="kindmark">{n}</span>
+      <div>
+        <p class={of.bad ? "refused" : ""}><strong>{of.did}</strong>{of.with ? <>: <Text>{of.with}</Text></> : null}</p>
+        {of.text ? <p class="quiet"><Text>{of.text}</Text></p> : null}
+        {of.facts.length ? <dl class="named">{of.facts.map(([k, v]) => <div><dt><Text>{k}</Text></dt><dd><Text>{v}</Text></dd></div>)}</dl> : null}
+      </div>
+    </li>
+  );
 }
 
 function VerdictCard({ r, reload }: { r: Result; reload: () => void }) {
@@ -64,7 +78,7 @@ function VerdictCard({ r, reload }: { r: Result; reload: () => void }) {
       <Disclosure title="How it was decided" note={`${r.reasoning_trace?.length ?? 0} steps${r.retrieval_method ? `, ${r.retrieval_method}` : ""}`}>
         {() => (
           <ol class="trace">
-            {(r.reasoning_trace ?? []).map((s) => <li><span class="kindmark">{s.step}</span><div><code><Text>{s.action}</Text></code><p class="quiet"><Text>{s.observation}</Text></p></div></li>)}
+            {(r.reasoning_trace ?? []).map((s) => <Step n={s.step} of={traceStep(s.action, s.observation)} />)}
             <li class="under">{r.prompt_id ? <span>prompt <code>{r.prompt_id}</code></span> : null}{r.session_id ? <a href={sessionAddress(r.session_id)}>the session</a> : null}</li>
           </ol>
         )}

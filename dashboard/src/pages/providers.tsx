@@ -2,6 +2,7 @@
 import { useApi } from "../api";
 import { count, duration, money } from "../format";
 import { Badge, Disclosure, Empty, Json, Loaded, Text, Title, When } from "../parts/basics";
+import { useNowAndThen } from "../watch";
 import { breakerTrouble, modelsOf, providerTrouble, type ProviderModel, type ProviderState } from "../providers";
 
 interface Provider extends ProviderState {
@@ -85,6 +86,7 @@ function rows<T>(v: unknown, name: string): T[] {
 export function ProvidersPage() {
   const providers = useApi<unknown>("/api/v1/providers");
   const levels = useApi<unknown>("/api/v1/levels");
+  useNowAndThen(providers.reload);
   return (
     <>
       <Title title="Providers and levels" about="Who answers, under which names; and how much thinking a level allows." />

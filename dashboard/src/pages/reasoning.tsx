@@ -29,7 +29,7 @@ function Row({ r }: { r: ReasoningRow }) {
       <td data-label="use of the cap"><Saturation of={r.saturation} /></td>
       <td class="n" data-label="cut">{r.cut ? <Badge tone="warm">{count(r.cut)}</Badge> : "0"}</td>
       <td class="n" data-label="starved">{r.starved ? <Badge tone="bad">{count(r.starved)}</Badge> : "0"}</td>
-      <td class="n" data-label="time p50, p95">{duration(r.thinking_ms_p50)}<small>{duration(r.thinking_ms_p95)}</small></td>
+      <td class="n" data-label="time p50, p95">{duration(r.thinking_ms_p50)}<span class="unseen">, </span><small>{duration(r.thinking_ms_p95)}</small></td>
     </tr>
   );
 }
@@ -57,7 +57,7 @@ function Usage({ range }: { range: string }) {
     <section aria-label="Usage and cost">
       <h2>Usage and cost</h2>
       <div class="chips" role="group" aria-label="Group by">
-        {groups.map((g) => <button type="button" class="chip" aria-pressed={by === g} onClick={() => go(withQuery({ by: g === "model" ? null : g }), true)}>by {g}</button>)}
+        {groups.map((g) => <button type="button" class="chip" aria-pressed={by === g} onClick={() => go(withQuery({ by: g === "model" ? null : g }))}>by {g}</button>)}
       </div>
       <Loaded of={usage}>
         {(data) => data.groups.length ? (
@@ -91,7 +91,7 @@ export function ReasoningPage() {
   return (
     <>
       <Title title="Reasoning" about="How much each model thinks at each level, how close it comes to its cap, and whether tokens were left for the answer.">
-        <Choice label="Time" value={range} options={RANGES} onChange={(v) => go(withQuery({ range: v }), true)} />
+        <Choice label="Time" value={range} options={RANGES} onChange={(v) => go(withQuery({ range: v }))} />
       </Title>
       <Loaded of={rows}>
         {(data) => data.rows.length ? (

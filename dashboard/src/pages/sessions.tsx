@@ -37,7 +37,7 @@ export function neighbours(id: string): { before: string | null; after: string |
 
 function Filters({ q }: { q: URLSearchParams }) {
   const options = useApi<Options>("/api/v1/history/filter-options").data ?? {};
-  const set = (change: Record<string, string | null>) => go(withQuery({ ...change, page: null }), true);
+  const set = (change: Record<string, string | null>) => go(withQuery({ ...change, page: null }));
   const statuses = q.get("status")?.split(",") ?? [];
   const toggle = (s: string) => set({ status: (statuses.includes(s) ? statuses.filter((x) => x !== s) : [...statuses, s]).join(",") });
   // A filter of a shared link is shown even if no session on record has its value.
@@ -49,7 +49,7 @@ function Filters({ q }: { q: URLSearchParams }) {
   const [open, setOpen] = useState([...q.keys()].some((k) => !["search", "status", "page"].includes(k)));
   return (
     <div class={`filters ${open ? "open" : ""}`} role="search">
-      <Search label="Search words or reasoning:word" value={q.get("search") ?? ""} onChange={(v) => set({ search: v })} />
+      <Search label="Search words or reasoning:word" value={q.get("search") ?? ""} query={(search) => ({ search, page: null })} />
       <div class="chips" role="group" aria-label="Status">
         {STATUSES.map((s) => <button type="button" class="chip" aria-pressed={statuses.includes(s)} onClick={() => toggle(s)}>{s.replace("_", " ")}</button>)}
         <button type="button" class="chip more-filters" aria-expanded={open} onClick={() => setOpen(!open)}>more filters</button>

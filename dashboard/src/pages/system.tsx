@@ -105,8 +105,8 @@ function Config({ rows }: { rows: ConfigRow[] }) {
     <section aria-label="Configuration">
       <h2>Configuration in effect</h2>
       <div class="filters">
-        <Search label="Search the configuration" value={q} onChange={(v) => go(withQuery({ find: v }), true)} />
-        <label class="check"><input type="checkbox" checked={all} onChange={(e) => go(withQuery({ defaults: e.currentTarget.checked ? "true" : null }), true)} /> defaults too</label>
+        <Search label="Search the configuration" value={q} query={(find) => ({ find })} />
+        <label class="check"><input type="checkbox" checked={all} onChange={(e) => go(withQuery({ defaults: e.currentTarget.checked ? "true" : null }))} /> defaults too</label>
       </div>
       {found.length ? (
         <table class="rows config">

@@ -3,6 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { send } from "../api";
+import { useDraft } from "../draft";
+import { useProblem } from "../reach";
 import { toolName, type Question } from "../runs";
 import { Json, Text } from "./basics";
 
@@ -27,9 +29,11 @@ function Reason({ why, unknown }: { why: string | null | undefined; unknown: boo
 
 export function Approval({ q, by, decided }: { q: Question; by?: ComponentChildren; decided: () => void }) {
   const [sent, setSent] = useState("");
-  const [problem, setProblem] = useState("");
-  const [note, setNote] = useState("");
-  const [changed, setChanged] = useState<string | null>(null);
+  const [problem, setProblem] = useProblem();
+  const [note, setNote] = useDraft(`note ${q.run_id} ${q.seq}`);
+  const [typed, setTyped] = useDraft(`arguments ${q.run_id} ${q.seq}`);
+  const [changing, setChanging] = useState(typed !== "");
+  const changed = changing ? typed : null;
   const id = useId();
   const answer = (word: string) => {
     const given = word === "change" ? readArguments(changed ?? "") : {};
@@ -51,7 +55,7 @@ export function Approval({ q, by, decided }: { q: Question; by?: ComponentChildr
       <Reason why={q.why} unknown={q.kind === "unknown" || q.why === "unknown"} />
       {changed !== null ? (
         <label class="arguments"><span>Arguments of the call, as JSON</span>
-          <textarea rows={Math.min(12, changed.split("\n").length + 1)} spellcheck={false} value={changed} onInput={(e) => setChanged(e.currentTarget.value)} />
+          <textarea rows={Math.min(12, changed.split("\n").length + 1)} spellcheck={false} value={changed} onInput={(e) => setTyped(e.currentTarget.value)} />
         </label>
       ) : q.arguments === undefined || q.arguments === null ? null : <Json value={q.arguments} />}
       <div class="note">
@@ -61,7 +65,7 @@ export function Approval({ q, by, decided }: { q: Question; by?: ComponentChildr
       {problem ? <p class="problem" role="alert"><Text>{problem}</Text></p> : null}
       <p class="row">
         <button type="button" class="primary" disabled={!!sent} onClick={() => answer(word)}>{sent === word ? BUSY[word] : word === "change" ? "Approve with these arguments" : "Approve"}</button>
-        <button type="button" disabled={!!sent} onClick={() => { setProblem(""); setChanged(changed === null ? JSON.stringify(q.arguments ?? {}, null, 2) : null); }}>{changed === null ? "Change…" : "Do not change"}</button>
+        <button type="button" disabled={!!sent} onClick={() => { setProblem(""); setTyped(changing ? "" : JSON.stringify(q.arguments ?? {}, null, 2)); setChanging(!changing); }}>{changed === null ? "Change…" : "Do not change"}</button>
         <button type="button" class="danger" disabled={!!sent} onClick={() => answer("deny")}>{sent === "deny" ? BUSY.deny : "Deny"}</button>
       </p>
     </section>

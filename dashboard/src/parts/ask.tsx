@@ -3,6 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { keyHeaders, needLogin, useApi } from "../api";
 import type { Board, Call } from "../calls";
+import { useDraft } from "../draft";
+import { NO_ANSWER, useProblem } from "../reach";
 import { Choice, Text } from "./basics";
 
 interface Question {
@@ -123,10 +125,10 @@ async function run(board: Board, body: Asked, demo: boolean, signal: AbortSignal
 export function AskBox({ board }: { board: Board }) {
   const questions = useApi<Question[]>("/page/questions.json").data ?? [];
   const models = (useApi<{ data?: { id: string }[] }>("/v1/models").data?.data ?? []).map((m) => m.id);
-  const [prompt, setPrompt] = useState("");
+  const [prompt, setPrompt] = useDraft("prompt");
   const [model, setModel] = useState("");
   const [level, setLevel] = useState("medium");
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useProblem();
   const [busy, setBusy] = useState(false);
   const running = useRef<AbortController | null>(null);
   const chosen = model || models[0] || "";
@@ -135,13 +137,13 @@ export function AskBox({ board }: { board: Board }) {
   const ask = async (body: Asked) => {
     running.current?.abort();
     const mine = (running.current = new AbortController());
-    setProblem(null);
+    setProblem("");
     setBusy(true);
-    const words = await run(board, body, questions.length > 0, mine.signal).catch((e: Error) => (e.name === "AbortError" ? null : "The gateway does not answer. Check that it runs, then ask again."));
+    const words = await run(board, body, questions.length > 0, mine.signal).catch((e: Error) => (e.name === "AbortError" ? null : `${NO_ANSWER} Check that it runs, then ask again.`));
     if (running.current !== mine) return;
     running.current = null;
     setBusy(false);
-    setProblem(words);
+    setProblem(words ?? "");
   };
   const submit = (e: { preventDefault(): void }) => {
     e.preventDefault();

@@ -4,6 +4,7 @@ import { useCell } from "../cell";
 import { plural } from "../format";
 import { health } from "../health";
 import { providerTrouble, type ProviderState } from "../providers";
+import { useNowAndThen } from "../watch";
 import { Text } from "./basics";
 
 interface Item {
@@ -31,8 +32,11 @@ export function Attention() {
   const runs = useApi<{ runs: WaitingRun[] }>("/api/v1/runs?status=waiting&limit=1000");
   const waiting = runs.data?.runs ?? [];
   const apps = useApi<{ applications?: string[] }>("/api/v1/system").data?.applications ?? [];
-  const reviews = useApi<{ open: number }>(apps.includes("policy") ? "/api/v1/policy/review?limit=1" : null).data?.open ?? 0;
-  const providers = useApi<{ providers: ProviderState[] }>("/api/v1/providers").data?.providers ?? [];
+  const review = useApi<{ open: number }>(apps.includes("policy") ? "/api/v1/policy/review?limit=1" : null);
+  const reviews = review.data?.open ?? 0;
+  const state = useApi<{ providers: ProviderState[] }>("/api/v1/providers");
+  const providers = state.data?.providers ?? [];
+  useNowAndThen(() => [runs, review, state].forEach((one) => one.reload()));
   const record = useCell(health);
   const items: Item[] = [];
   if (record.status !== "healthy") items.push({ tone: record.status === "unhealthy" ? "bad" : "warm", words: `The record is ${record.status}`, note: record.message, href: "/system", go: "See System" });

@@ -3,8 +3,10 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { namePage } from "../announce";
 import { logout, type ApiError, type Fetched } from "../api";
+import { useCell } from "../cell";
 import { ago, count, fullTime, time } from "../format";
-import { withQuery } from "../route";
+import { endTyping, goTyping, withQuery } from "../route";
+import { downSince } from "../reach";
 import { pieces } from "../visible";
 
 // Text of others, with its controls written out.
@@ -91,11 +93,15 @@ function copyByEvent(text: string): boolean {
   return document.execCommand("copy");
 }
 
+// Returns whether the text is in the clipboard.
+export async function copyText(text: string): Promise<boolean> {
+  return navigator.clipboard ? navigator.clipboard.writeText(text).then(() => true, () => false) : copyByEvent(text);
+}
+
 export function Copy({ text, label = "Copy" }: { text: string | (() => string); label?: string }) {
   const [said, setSaid] = useState("");
   const copy = async () => {
-    const whole = typeof text === "string" ? text : text();
-    const done = navigator.clipboard ? await navigator.clipboard.writeText(whole).then(() => true, () => false) : copyByEvent(whole);
+    const done = await copyText(typeof text === "string" ? text : text());
     setSaid(done ? "Copied" : "Not copied: select the text");
     setTimeout(() => setSaid(""), 1500);
   };
@@ -135,10 +141,11 @@ export function Empty({ title, children }: { title: string; children?: Component
 
 // The data, or that it is loading, or the error.
 export function Loaded<T>({ of, children }: { of: Fetched<T>; children: (data: T) => ComponentChildren }) {
+  const down = useCell(downSince) > 0; // a banner says so
   if (of.data) {
     return (
       <>
-        {of.error ? <Problem error={of.error} retry={of.reload} /> : null}
+        {of.error && !(of.error.status === 0 && down) ? <Problem error={of.error} retry={of.reload} /> : null}
         {children(of.data)}
       </>
     );
@@ -164,7 +171,7 @@ export function Figure({ label, value, note, tone }: { label: string; value: Com
   return (
     <div class={`figure ${tone ?? ""}`}>
       <dt>{label}</dt>
-      <dd>{value}{note ? <small>{note}</small> : null}</dd>
+      <dd>{value}{note ? <><span class="unseen">, </span><small>{note}</small></> : null}</dd>
     </div>
   );
 }
@@ -189,9 +196,9 @@ export function Choice({ label, value, options, onChange }: { label: string; val
   );
 }
 
-// A search box that reports its text when typing pauses. A new `value` from elsewhere, such as a link or
-// the back button, replaces the text; the value that the box itself reported does not.
-export function Search({ value, label, onChange }: { value: string; label: string; onChange: (v: string) => void }) {
+// A search box that puts its text into the address when typing pauses, as `query` says. A new `value` from
+// elsewhere, such as a link or the back button, replaces the text; the value of the box itself does not.
+export function Search({ value, label, query }: { value: string; label: string; query: (v: string) => Record<string, string | null> }) {
   const [typed, setTyped] = useState(value);
   const seen = useRef(value);
   const told = useRef(value);
@@ -205,16 +212,25 @@ export function Search({ value, label, onChange }: { value: string; label: strin
       setTyped(value);
     }
   }
+  const report = (v: string) => {
+    clearTimeout(timer.current);
+    if (told.current !== v.trim()) goTyping(withQuery(query((told.current = v.trim()))));
+  };
   const change = (v: string) => {
     setTyped(v);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => onChange((told.current = v.trim())), 250);
+    timer.current = window.setTimeout(() => report(v), 250);
+  };
+  // Enter was pressed, or the box was left.
+  const finish = (v: string) => {
+    report(v);
+    endTyping();
   };
   return (
     <label class="search">
       <span class="unseen">{label}</span>
       <input type="search" placeholder={label} value={typed} spellcheck={false} data-search
-        onInput={(e) => change(e.currentTarget.value)} />
+        onInput={(e) => change(e.currentTarget.value)} onChange={(e) => finish(e.currentTarget.value)} />
       <kbd aria-hidden="true">/</kbd>
     </label>
   );

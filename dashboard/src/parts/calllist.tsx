@@ -1,19 +1,14 @@
 // calllist.tsx - calls as rows; two of them can be chosen and compared. SPDX-License-Identifier: Apache-2.0
 import type { CallRow } from "../api";
 import { count, duration, money, short } from "../format";
+import { errorWords } from "../labels";
 import { momentIn } from "../zone";
 import { Badge, Text } from "./basics";
 import { CompareBar, Pick, usePicked } from "./picked";
 import { sessionAddress } from "./sessions";
 
-// A code as words. A provider's error without a code of its own has "upstream".
-function errorWords(c: CallRow): string {
-  if (!c.error_code || /^\d+$/.test(c.error_code)) return `status ${c.error_code || c.status}`;
-  return c.error_code.replace(/^upstream(_error)?$/, "provider error").replace(/_/g, " ");
-}
-
 function Outcome({ c }: { c: CallRow }) {
-  if (c.error_code || (c.status ?? 200) >= 400) return <Badge tone="bad" title={`failed with status ${c.status ?? "–"}`}><Text>{errorWords(c)}</Text></Badge>;
+  if (c.error_code || (c.status ?? 200) >= 400) return <Badge tone="bad" title={`failed with status ${c.status ?? "–"}`}><Text>{errorWords(c.error_code, c.status)}</Text></Badge>;
   return <>{c.starved ? <Badge tone="bad">starved</Badge> : null}{c.cut ? <Badge tone="warm">cut</Badge> : null}{!c.starved && !c.cut ? <span class="status good"><i aria-hidden="true" />ok</span> : null}</>;
 }
 
@@ -36,7 +31,7 @@ export function CallTable({ calls, zone }: { calls: CallRow[]; zone: string }) {
               <td class="n" data-label="took">{duration(c.duration_ms)}</td>
               <td class="n" data-label="in">{short(c.input_tokens)}</td>
               <td class="n" data-label="out">{short(c.output_tokens)}</td>
-              <td class="n" data-label="thought">{c.reasoning_tokens ? count(c.reasoning_tokens) : c.has_reasoning ? "yes" : "–"}</td>
+              <td class="n" data-label="thought">{c.has_reasoning && !c.reasoning_tokens ? "yes" : count(c.reasoning_tokens)}</td>
               <td class="n" data-label="cost">{money(c.cost_usd)}</td>
               <td class="n when"><time dateTime={new Date(c.started_at_us / 1000).toISOString()}>{momentIn(c.started_at_us / 1000, zone)}</time></td>
             </tr>

@@ -25,7 +25,7 @@ interface Props {
   tick?: (n: number) => string; // for the axis, if that has less room
   whole?: boolean; // only whole numbers are on the axis
   chosen: number | null; // a bucket
-  onChoose: (bucket: number | null) => void;
+  onChoose: (bucket: number | null, byKey: boolean) => void;
 }
 
 const HEIGHT = 150;
@@ -86,8 +86,8 @@ export function Chart({ title, unit, axis, series, kind, format, tick = format, 
   const words = shown === null ? "" : `${bucketWords(axis, shown)}: ${series.map((s) => (s.values[shown] == null || (series.length > 2 && !s.values[shown]) ? "" : `${series.length > 1 ? `${s.name} ` : ""}${format(s.values[shown] ?? 0)}`)).filter(Boolean).join(", ") || "nothing"}`;
   const key = (e: KeyboardEvent) => {
     const to = { ArrowLeft: (chosen ?? n) - 1, ArrowRight: (chosen ?? -1) + 1, Home: 0, End: n - 1 }[e.key];
-    if (e.key === "Escape") onChoose(null);
-    else if (to !== undefined) onChoose(Math.max(0, Math.min(n - 1, to)));
+    if (e.key === "Escape") onChoose(null, true);
+    else if (to !== undefined) onChoose(Math.max(0, Math.min(n - 1, to)), true);
     else return;
     e.preventDefault();
   };
@@ -107,7 +107,7 @@ export function Chart({ title, unit, axis, series, kind, format, tick = format, 
         <svg width={width} height={HEIGHT} aria-hidden="true" onMouseMove={(e) => setOver(at(e))} onMouseLeave={() => setOver(null)}
           onClick={(e) => {
             const i = at(e);
-            onChoose(i === chosen ? null : i);
+            onChoose(i === chosen ? null : i, false);
           }}>
           {marks.map((m) => <g><line class="grid" x1={LEFT} x2={LEFT + inner} y1={y(m)} y2={y(m)} /><text class="tick" x={LEFT - 6} y={y(m) + 3.5} text-anchor="end">{tick(m)}</text></g>)}
           {ticks.map((t) => <text class="tick" x={Math.min(x(t), LEFT + inner + 6)} y={HEIGHT - 5} text-anchor={x(t) > LEFT + inner - 18 ? "end" : "middle"}>{daily || clockIn(t, axis.zone) === "00:00" ? dayIn(t, axis.zone) : clockIn(t, axis.zone)}</text>)}

@@ -1,10 +1,12 @@
 // event.tsx - one entry of a timeline: a call of a model or of a tool. SPDX-License-Identifier: Apache-2.0
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { announce } from "../announce";
 import { useApi, type Details, type Event, type Segment } from "../api";
 import { count, duration, fullTime, money, plural, short, time } from "../format";
-import { decisionBeside, decisionParts, isBad, isCut, isTool, nameOf, parsed, toolCalls, touchedBy, turnsOf } from "../steps";
-import { Badge, Boundary, Copy, Disclosure, Json, Loaded, Pre, Text } from "./basics";
+import { errorWords } from "../labels";
+import { decisionBeside, decisionParts, isBad, isBrokenOff, isCut, isTool, nameOf, parsed, toolCalls, touchedBy, turnsOf } from "../steps";
+import { Badge, Boundary, Copy, copyText, Disclosure, Json, Loaded, Pre, Text } from "./basics";
 import { LongMarkdown, Markdown } from "./markdown";
 import { compareAddress } from "./picked";
 import { ReasoningDisplay, type Reasoning } from "./reasoning";
@@ -144,6 +146,13 @@ export interface Place {
 
 const ALONE: Place = { repeats: false, before: null, next: null, given: null };
 
+// What went wrong, and the status that the client got, unless the words have it already.
+function Failure({ d }: { d: Details }) {
+  const what = errorWords(d.error_code, d.status), said = d.error_message ?? "";
+  const status = Number(d.status) >= 400 && !`${what} ${said}`.includes(String(d.status)) ? `, status ${d.status}` : "";
+  return <p class="problem"><strong><Text>{what + status}</Text></strong>{said ? <>: <Text>{said}</Text></> : null}</p>;
+}
+
 function ModelCall({ e, open, place }: { e: Event; open: boolean; place: Place }) {
   const d = e.details;
   const attempts = parsed(d.attempts);
@@ -159,7 +168,7 @@ function ModelCall({ e, open, place }: { e: Event; open: boolean; place: Place }
       <Disclosure title="New in this request">{() => <NewInRequest id={e.event_id} given={place.given} />}</Disclosure>
       <Reply d={d} id={e.event_id} />
       <Boundary words="Tool calls unavailable"><Calls e={e} next={e.agent ? null : place.next?.event_id ?? null} until={place.next?.timestamp_us} /></Boundary>
-      {d.error_message ? <p class="problem">{d.error_code ? <code>{d.error_code}</code> : null} <Text>{d.error_message}</Text></p> : null}
+      {isBad(e) ? <Failure d={d} /> : null}
       {d.decision && beside !== "[DIRECT]" ? <p class="decision"><Text>{beside}</Text></p> : null}
       {several ? <Disclosure title="Attempts" note={count((attempts as unknown[]).length)}>{() => <Json value={attempts} />}</Disclosure> : null}
       <Disclosure title="Whole request and reply">{() => <Whole id={e.event_id} />}</Disclosure>
@@ -185,7 +194,9 @@ export function EventBody({ e, open, place = ALONE, more }: { e: Event; open: bo
   const tool = isTool(e), bad = isBad(e);
   const share = async () => {
     history.replaceState(null, "", `#${encodeURIComponent(e.event_id)}`);
-    await navigator.clipboard?.writeText(location.href).then(() => setLinked(true), () => undefined);
+    if (!(await copyText(location.href))) return;
+    setLinked(true);
+    announce("The link to this entry is copied.");
   };
   return (
     <>
@@ -197,11 +208,11 @@ export function EventBody({ e, open, place = ALONE, more }: { e: Event; open: bo
         {d.provider ? <span class="quiet"><Text>{d.provider}</Text></span> : null}
         {d.level ? <Badge>{d.level}</Badge> : null}
         {bad ? <Badge tone="bad">failed</Badge> : null}
-        {d.complete === false ? <Badge tone="warm">cut short</Badge> : null}
+        {isBrokenOff(e) ? <Badge tone="warm">cut short</Badge> : null}
         <span class="spring" />
         {more ?? null}
         <span class="numbers quiet">{duration(e.duration_ms)}</span>
-        <a class="anchor" href={`#${encodeURIComponent(e.event_id)}`} title={fullTime(e.timestamp_us)} aria-label={`${linked ? "copied" : time(e.timestamp_us)}: link to this entry`} onClick={share}>{linked ? "copied" : time(e.timestamp_us)}</a>
+        <a class="anchor" href={`#${encodeURIComponent(e.event_id)}`} title={fullTime(e.timestamp_us)} aria-label={`${linked ? "copied" : time(e.timestamp_us)}: link to this entry`} onClick={share}>{linked ? "copied" : <time dateTime={new Date(e.timestamp_us / 1000).toISOString()}>{time(e.timestamp_us)}</time>}</a>
       </header>
       {e.step_description && (tool || e.agent) ? <p class="quiet"><Text>{e.step_description}</Text></p> : null}
       <Boundary words="This entry could not be shown">{tool ? <ToolUse e={e} /> : <ModelCall e={e} open={open} place={place} />}</Boundary>

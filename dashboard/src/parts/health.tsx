@@ -1,7 +1,8 @@
 // health.tsx - the health of the record: a banner for every page, and the card of the System page. SPDX-License-Identifier: Apache-2.0
 import { useCell } from "../cell";
-import { bytes, duration, percent, plural } from "../format";
+import { bytes, duration, percent, plural, time } from "../format";
 import { health } from "../health";
+import { downSince } from "../reach";
 import { Bar, Text } from "./basics";
 
 const TONES: Record<string, string> = { healthy: "good", degraded: "warm", unhealthy: "bad" };
@@ -20,6 +21,20 @@ export function HealthBanner({ path }: { path: string }) {
         </aside>
       ) : null}
     </>
+  );
+}
+
+// The sentence stays the same while the gateway is down, so that it is announced once.
+export function DownBanner() {
+  const since = useCell(downSince);
+  return (
+    <div aria-live="polite">
+      {since ? (
+        <aside class="banner bad" aria-label="Connection" data-testid="down-banner">
+          <p><strong>The gateway has not answered since {time(since * 1000)}.</strong> This page shows what it had by then. It goes on by itself when the gateway answers again, and keeps what you type.</p>
+        </aside>
+      ) : null}
+    </div>
   );
 }
 

@@ -11,10 +11,10 @@ export function useNarrow<T>(rows: T[], of: { text: (row: T) => string; state?: 
   if (rows.length < 2 && !find && !state) return { rows, filters: null };
   const words = find.toLowerCase().split(/\s+/).filter(Boolean);
   const left = rows.filter((r) => (!state || of.state?.(r) === state) && words.every((w) => of.text(r).toLowerCase().includes(w)));
-  const set = (change: Record<string, string | null>) => go(withQuery(change), true);
+  const set = (change: Record<string, string | null>) => go(withQuery(change));
   const filters = (
     <div class="filters open" role="search">
-      <Search label={of.label} value={find} onChange={(v) => set({ find: v })} />
+      <Search label={of.label} value={find} query={(find) => ({ find })} />
       {states.length > 1 || state ? (
         <div class="chips" role="group" aria-label="State">
           {[...new Set([...states, state])].filter(Boolean).map((s) => <button type="button" class="chip" aria-pressed={s === state} onClick={() => set({ state: s === state ? null : s })}>{s.replace(/_/g, " ")}</button>)}

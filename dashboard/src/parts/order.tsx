@@ -185,7 +185,7 @@ export function Ticket({ of, finalized, name }: { of: Ordered | null; finalized:
   const pieces = items.reduce((n, i) => n + (i.quantity || 0), 0);
   return (
     <section class={`ticket ${finalized ? "final" : ""}`} aria-label="The order" aria-live="polite">
-      <h2><span>Order <small><Text>{name}</Text></small></span>{finalized ? <Badge tone="cap">finalised</Badge> : null}</h2>
+      <h2><span>Order <small><Text>{name}</Text></small></span> {finalized ? <Badge tone="cap">finalised</Badge> : null}</h2>
       {items.length ? (
         <ul>
           {items.map((i) => (

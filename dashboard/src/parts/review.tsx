@@ -2,6 +2,7 @@
 // person's verdict. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useId, useState } from "preact/hooks";
 import { address, send, useApi } from "../api";
+import { useDraft } from "../draft";
 import { type Block, type Fact, microseconds, type Result, type ReviewItem, TONES } from "../policy";
 import { Badge, Disclosure, Loaded, Text, When } from "./basics";
 
@@ -26,7 +27,7 @@ function Facts({ facts }: { facts: Fact[] }) {
   const row = (f: Fact) => (
     <div class={f.used ? "used" : ""}>
       <dt><Text>{f.field_name}</Text></dt>
-      <dd><strong><Text>{typeof f.value === "string" ? f.value : JSON.stringify(f.value)}</Text></strong>
+      <dd><strong><Text>{typeof f.value === "string" ? f.value : JSON.stringify(f.value)}</Text></strong><span class="unseen">, </span>
         <small><Text>{`${f.doc_id || "no document"}, p. ${f.page}, confidence ${f.confidence}`}</Text></small></dd>
     </div>
   );
@@ -45,7 +46,7 @@ const STATUSES = ["met", "missing", "uncertain"];
 
 function Decide({ of, done }: { of: Result; done: () => void }) {
   const [status, setStatus] = useState("");
-  const [reason, setReason] = useState("");
+  const [reason, setReason] = useDraft(`reason ${of.result_id}`);
   const [told, setTold] = useState("");
   const [busy, setBusy] = useState(false);
   const id = useId();

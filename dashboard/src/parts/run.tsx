@@ -5,6 +5,7 @@ import { send, useApi, type ApiError } from "../api";
 import { announce } from "../announce";
 import { useCell } from "../cell";
 import { count, duration, money, plural } from "../format";
+import { errorWords } from "../labels";
 import { partTitle, reasonWords, toolName, useRun, type ApprovalStep, type Decided, type ErrorStep, type ModelStep, type Part, type RunLog, type RunResult, type Step, type ToolStep } from "../runs";
 import { go, usePlace } from "../route";
 import { useSession } from "../watch";
@@ -112,6 +113,7 @@ function ApprovalView({ s, over }: { s: ApprovalStep; over: boolean }) {
         <strong class="name"><Text>{toolName(s.question.tool)}</Text></strong>
         <span class={`status ${tone}`}><i aria-hidden="true" />{words}</span>
         {d?.who ? <span class="quiet">by <Text>{d.who}</Text></span> : null}
+        {d?.at_us ? <><span class="spring" /><span class="quiet"><When us={d.at_us} /></span></> : null}
       </header>
       {why ? <p class="because"><Text>{why}</Text></p> : null}
       {d?.word === "change" && d.arguments !== undefined ? <Json value={given(d)} /> : null}
@@ -120,14 +122,27 @@ function ApprovalView({ s, over }: { s: ApprovalStep; over: boolean }) {
   );
 }
 
-function errorWords(e: unknown): string {
-  const o = e as { message?: unknown; error?: { message?: unknown } } | null;
+interface Failed {
+  status?: number;
+  code?: string;
+  message?: unknown;
+  error?: { message?: unknown };
+}
+
+function messageOf(e: unknown): string {
+  const o = e as Failed | null;
   const found = typeof e === "string" ? e : (o?.message ?? o?.error?.message);
   return typeof found === "string" ? found : (JSON.stringify(e) ?? "the model could not be asked");
 }
 
 function ErrorView({ s }: { s: ErrorStep }) {
-  return <><header><span class="kind">model</span><Badge tone="bad">failed</Badge></header><p class="problem"><Text>{errorWords(s.error)}</Text></p></>;
+  const { status, code } = (s.error ?? {}) as Failed;
+  return (
+    <>
+      <header><span class="kind">model</span><Badge tone="bad">failed</Badge></header>
+      <p class="problem">{status || code ? <><strong><Text>{errorWords(code, status)}</Text></strong>: </> : null}<Text>{messageOf(s.error)}</Text></p>
+    </>
+  );
 }
 
 interface StepOf {

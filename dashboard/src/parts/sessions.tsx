@@ -23,7 +23,7 @@ function Row({ s, q, picked }: { s: Session; q: string; picked: Picked | null })
       <td><Status of={s.status} /></td>
       <td class="n" data-label="calls">{count(s.llm_interaction_count)}{tools ? <small> + {plural(tools, "tool call")}</small> : null}</td>
       <td class="n" data-label="tokens">{short((s.input_tokens ?? 0) + (s.output_tokens ?? 0))}</td>
-      <td class="n" data-label="thought">{s.reasoning_tokens ? short(s.reasoning_tokens) : s.has_reasoning ? "yes" : "–"}</td>
+      <td class="n" data-label="thought">{s.has_reasoning && !s.reasoning_tokens ? "yes" : short(s.reasoning_tokens)}</td>
       <td class="n" data-label="cost">{money(s.cost_usd)}</td>
       <td class="n" data-label="took">{duration(s.duration_ms)}</td>
       <td class="n when"><When us={s.started_at_us} /></td>

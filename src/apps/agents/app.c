@@ -102,15 +102,22 @@ static void agents_app_ended(void *app, const struct agent_row *row)
     arena_release(&a);
 }
 
-/* A run that another daemon was asked to cancel may be waiting now. */
+/* A run that another daemon was asked to cancel may be waiting now. The cancel is on disk before it
+ * is acknowledged, so that a restart does not resume the run. */
 static bool agents_app_cancel(void *app, const struct agent_row *row)
 {
-    struct agents_runner *runner = ((struct agents_app *)app)->runner;
+    struct agents_app *x = app;
+    str root = str_slice(row->id, 0, str_find(row->id, STR("/")));
+    struct err e;
 
     assert(str_starts(row->app, STR(AGENTS_APP)));
-    if (!str_eq(row->from, STR("cancel")))
-        return agents_cancel(runner, row->id);
-    agents_end(runner, row->id);
+    if (str_eq(row->from, STR("cancel")))
+        agents_end(x->runner, row->id);
+    else if (!agents_cancel(x->runner, row->id))
+        return false;
+    if (!agent_keep_cancel(x->host.log, root, clock_wall_ms(x->host.clock) * 1000, &e))
+        log_warn(
+            "a cancelled run resumes if the process ends now", LOG_STR("run", root), LOG_ERR(&e));
     return true;
 }
 

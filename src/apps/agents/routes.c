@@ -4,6 +4,7 @@
  */
 #include "agent/events.h"
 #include "apps/agents/agents.h"
+#include "gateway/config_build.h"
 
 #define EVENTS_RETRY_MS 1000
 #define RUNS_MAX 100                    /* in one answer */
@@ -179,6 +180,25 @@ static bool agents_read_run_value(const struct json *doc, const char *name, enum
                e, ERR_INPUT, "%s: must be %s", name, kind == JSON_ARRAY ? "a list" : "an object");
 }
 
+/* Each in our own form, or in that of Chat Completions. */
+static bool agents_check_tools(const struct json *doc, struct err *e)
+{
+    const struct json_node *tools = json_find(doc, json_root(doc), STR("tools"));
+
+    JSON_FOREACH_ITEM(t, doc, tools) {
+        const struct json_node *f = json_find(doc, t, STR("function"));
+        bool own = !f || f->kind != JSON_OBJECT;
+
+        if (t->kind != JSON_OBJECT)
+            continue; /* refused when it is read */
+        if (!config_check_members(
+                doc, t, own ? "name description parameters type strict" : "type function", e) ||
+            (!own && !config_check_members(doc, f, "name description parameters strict", e)))
+            return err_prefix(e, "tools: ");
+    }
+    return true;
+}
+
 static bool agents_routes_read_run(const struct app_request *q, const struct json *doc,
                                    struct run_options *out, struct err *e)
 {
@@ -190,7 +210,8 @@ static bool agents_routes_read_run(const struct app_request *q, const struct jso
            agents_read_run_text(doc, "thread", q->arena, &x->thread, e) &&
            agents_read_run_text(doc, "session", q->arena, &x->session, e) &&
            agents_read_run_value(doc, "metadata", JSON_OBJECT, &x->metadata, e) &&
-           agents_read_run_value(doc, "tools", JSON_ARRAY, &x->tools, e);
+           agents_read_run_value(doc, "tools", JSON_ARRAY, &x->tools, e) &&
+           agents_check_tools(doc, e);
 }
 
 static void agents_answer_run(struct agents_app *app, const struct app_request *q, str run,
@@ -357,6 +378,11 @@ static bool agents_put_tool_results(struct agents_app *app, const struct app_req
         return agents_put_tool_result(app, q, doc, json_root(doc), e);
     if (list->kind != JSON_ARRAY)
         return err_set(e, ERR_INPUT, "results: must be a list");
+    ok = config_check_members(doc, json_root(doc), "results", e);
+    JSON_FOREACH_ITEM(v, doc, list)
+        if (ok && v->kind == JSON_OBJECT &&
+            !config_check_members(doc, v, "call_id result error", e))
+            ok = err_prefix(e, "results: ");
     for (const struct json_node *v = json_first(doc, list); ok && v; v = json_next(doc, list, v))
         ok = agents_put_tool_result(app, q, doc, v, e);
     return ok;

@@ -227,11 +227,8 @@ struct reading {
 
 static const char *kind_name(const struct json_node *v)
 {
-    static const char *const names[] = {
-        "null", "a boolean", "a boolean", "a number", "a string", "a list", "an object"};
-
-    assert((size_t)v->kind < COUNT_OF(names));
-    return names[v->kind];
+    return NAME_OF(
+        v->kind, "null", "a boolean", "a boolean", "a number", "a string", "a list", "an object");
 }
 
 /* null is as good as nothing where nothing is needed. */

@@ -97,39 +97,20 @@ bool alert_table_alert_find(struct alert_table *b, const struct alert_table_aler
     return true;
 }
 
-struct group_found {
-    struct arena *arena;
-    str incident;
-    int64_t alerts;
-};
-
-static bool alert_table_alerts_on_group(void *ctx, const struct db_value *c, size_t n)
-{
-    struct group_found *f = ctx;
-
-    assert(n > 1);
-    f->incident = column_text(f->arena, &c[0]);
-    f->alerts = c[1].i;
-    return false;
-}
-
 bool alert_table_group_find(struct alert_table *b, const struct alert_table_alert *of,
                             struct arena *a, str *incident, int64_t *alerts, struct err *e)
 {
-    struct group_found f = {a, STR(""), 0};
-    bool ok = alert_table_query(
+    *incident = STR("");
+    *alerts = 0;
+    return alert_table_query(
         b,
         "SELECT m.incident_id,"
         " (SELECT COUNT(*) FROM incident_alerts o WHERE o.incident_id = m.incident_id)"
         " FROM incident_alerts m WHERE m.group_key = $1 AND m.source = $2 AND m.key_name = $3"
         " AND m.group_key <> '' AND m.ended_us IS NULL ORDER BY m.incident_id DESC LIMIT 1",
         DB_ARGS(db_text(of->group), db_text(of->source), db_text(of->key)),
-        (struct db_rows){alert_table_alerts_on_group, &f},
+        DB_ROW(db_into_text(a, incident), db_into_i64(alerts)),
         e);
-
-    *incident = f.incident;
-    *alerts = f.alerts;
-    return ok;
 }
 
 bool alert_table_alerts(struct alert_table *b, str incident, struct arena *a,

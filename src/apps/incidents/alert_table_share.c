@@ -21,7 +21,7 @@ bool alert_table_lock_intake(struct alert_table *b, struct err *e)
                                      "SELECT pg_advisory_xact_lock(8029459031472632426)",
                                      NULL,
                                      0,
-                                     (struct db_rows){column_on_found, &(bool){false}},
+                                     DB_ROW(db_into_found(&(bool){false})),
                                      e);
 }
 
@@ -158,20 +158,18 @@ bool alert_table_is_own(struct alert_table *b, str id, bool *own, struct err *e)
                              "SELECT alert_id FROM alerts WHERE alert_id = $1 AND daemon_id = $2"
                              " AND " BOOK_ALIVE,
                              DB_ARGS(db_text(id), db_text(str_c(b->daemon))),
-                             (struct db_rows){column_on_found, own},
+                             DB_ROW(db_into_found(own)),
                              e);
 }
 
 bool alert_table_find_alive(struct alert_table *b, str key, str digest, struct arena *a, str *id,
                             struct err *e)
 {
-    struct column_text_found f = {a, id};
-
     *id = STR("");
     return alert_table_query(b,
                              "SELECT alert_id FROM alerts WHERE digest = $1 AND key_name = $2"
                              " AND " BOOK_ALIVE " ORDER BY created_us LIMIT 1",
                              DB_ARGS(db_text(digest), db_text(key)),
-                             (struct db_rows){column_on_text, &f},
+                             DB_ROW(db_into_text(a, id)),
                              e);
 }

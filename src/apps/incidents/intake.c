@@ -142,9 +142,10 @@ static str incident_intake_describe(struct arena *a, const struct queue_item *it
                                     : STR("the same alert is already being looked into");
     if (alert->cut)
         return arena_printf(a,
-                            "queued; %u values were longer than is kept (texts %d characters, "
+                            "queued; %u value%s longer than is kept (texts %d characters, "
                             "lists %d elements)",
                             alert->cut,
+                            alert->cut == 1 ? " was" : "s were",
                             ALERT_TEXT_MAX,
                             ALERT_LIST_MAX);
     if (item->type.n && !str_eq(item->type, alert->alert_type))
@@ -158,15 +159,12 @@ static str incident_intake_describe(struct arena *a, const struct queue_item *it
 
 static void incident_write_item(struct json_out *o, struct arena *a, const struct queue_item *item)
 {
-    static const char *const results[] = {"queued", "attached", "resolved"};
-
-    assert((size_t)item->result < COUNT_OF(results));
     json_member_str_or_null(o, "alert_id", str_c(item->id));
     json_member_str(o,
                     "status",
                     item->result == QUEUE_ATTACHED && !item->alert->fingerprint.n
                         ? STR("duplicate")
-                        : str_c(results[item->result]));
+                        : str_c(NAME_OF(item->result, "queued", "attached", "resolved")));
     json_member_str(o, "message", incident_intake_describe(a, item));
 }
 

@@ -384,8 +384,8 @@ static bool attach_room(struct attaching *t, struct err *e)
     return t->row_count <= room ||
            err_set(e,
                    ERR_LIMIT,
-                   "the queue is full: %zu alerts wait and %zu are worked on, and %zu more do "
-                   "not fit (max_queue_size %u, max_concurrent_alerts %u)",
+                   "the queue is full: %zu waiting, %zu being worked on, no room for %zu more "
+                   "(max_queue_size %u, max_concurrent_alerts %u)",
                    q->waiting.n,
                    q->running.n,
                    t->row_count,

@@ -7,10 +7,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
+#include "base/base64.h"
 #include "base/ctype.h"
 #include "base/file.h"
 #include "base/utf8.h"
-#include "mcp/base64.h"
 #include "mcp/io.h"
 #include "net/client.h"
 
@@ -149,7 +149,7 @@ static str runbook_authorize(str user, struct arena *a)
         buf_add_c(&plain, ':');
     assert(!buf_full(&plain));
     buf_add(&header, STR("Authorization: Basic "));
-    mcp_base64(&header, buf_str(&plain));
+    base64_add(&header, buf_str(&plain));
     buf_add(&header, STR("\r\n"));
     assert(!buf_full(&header));
     text = arena_dup(a, buf_str(&header));

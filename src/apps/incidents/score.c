@@ -139,11 +139,8 @@ static void score_fact_in(const struct score_words *words, str fact, struct aren
 
 const char *score_verdict_name(enum score_verdict v)
 {
-    static const char *const names[] = {
-        "found", "nothing_stated", "refused", "wrong_cause", "cause_missing", "object_missing"};
-
-    assert((size_t)v < COUNT_OF(names));
-    return names[v];
+    return NAME_OF(
+        v, "found", "nothing_stated", "refused", "wrong_cause", "cause_missing", "object_missing");
 }
 
 /* The words of the clauses that state something. */

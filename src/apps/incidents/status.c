@@ -399,10 +399,14 @@ static bool incident_status_read_question(const struct app_request *q, str *out,
 {
     const struct json_node *v = json_find(q->json, json_root(q->json), STR("question"));
 
-    if (json_text(q->json, v, q->arena, out) && str_trim(*out).n > 0 && out->n <= QUESTION_MAX)
+    if (json_text(q->json, v, q->arena, out) && str_trim(*out).n > 0 && out->n <= QUESTION_MAX &&
+        !memchr(out->p, 0, out->n))
         return true;
-    app_fail(
-        r, 422, "validation_failed", "\"question\" must be a text of 1 to %d bytes", QUESTION_MAX);
+    app_fail(r,
+             422,
+             "validation_failed",
+             "\"question\" must be a text of 1 to %d bytes without a NUL",
+             QUESTION_MAX);
     return false;
 }
 

@@ -5,9 +5,19 @@
 #include "apps/policy/case.h"
 
 #include "apps/policy/member.h"
+#include "gateway/config_build.h"
 
 #define FIXTURE_CONFIDENCE 0.9
 #define BETWEEN_SECTIONS " > "
+
+/* The members of each object; a labelled case also has a name and the expected results. */
+#define BUNDLE_MEMBERS "case_id policy_id fields facts metadata criterion_id policy name expect"
+#define ENVELOPE_MEMBERS " self_consistency options"
+#define AROUND_MEMBERS                                                                             \
+    "case_bundle case_id metadata criterion_id policy name expect" ENVELOPE_MEMBERS
+#define FIELD_MEMBERS "field_name value confidence doc_id page bbox field_class field class"
+#define POLICY_MEMBERS "policy_id version_id as_of_date doc_id section_path"
+#define OPTION_MEMBERS "run_id samples controller"
 
 /* The list must not be allocated then: its size is what the sender chose. */
 static bool policy_case_is_over(struct member *m, const char *member, size_t n, size_t max)
@@ -17,6 +27,16 @@ static bool policy_case_is_over(struct member *m, const char *member, size_t n, 
         err_set(m->e, ERR_LIMIT, "%s%s: more than %zu", m->path, member, max);
     }
     return m->failed;
+}
+
+static void policy_case_check_members(struct member *m, const struct json_node *object,
+                                      const char *names)
+{
+    if (m->failed || !m->strict || config_check_members(m->doc, object, names, m->e))
+        return;
+    m->failed = true;
+    if (m->path[0])
+        err_prefix(m->e, "%s.", m->path);
 }
 
 static struct policy_value policy_case_value_of(struct member *m, const struct json_node *v,
@@ -75,6 +95,7 @@ static void policy_read_field(struct member *m, const struct json_node *v, bool 
     *f = (struct policy_field){.name = STR(""), .doc_id = STR(""), .field_class = STR("")};
     if (v->kind != JSON_OBJECT)
         member_wrong_kind(m, "", "an object", v);
+    policy_case_check_members(m, v, FIELD_MEMBERS);
     if (!member_find(m, v, name)) /* either name in either shape */
         name = member_find(m, v, "field") ? "field" : "field_name";
     f->confidence = fixture ? FIXTURE_CONFIDENCE : -1;
@@ -199,6 +220,7 @@ static void policy_read_policy(struct member *m, const struct json_node *v, stru
 
     if (!policy)
         return;
+    policy_case_check_members(m, policy, POLICY_MEMBERS);
     member_id(m, policy, "policy_id", false, &c->policy_id);
     member_text(m, policy, "version_id", false, &c->policy_version_id);
     member_text(m, policy, "as_of_date", false, &c->as_of_date);
@@ -242,41 +264,59 @@ static void policy_read_bundle(struct member *m, const struct json_node *v,
     policy_default_criterion(m, c, single);
 }
 
-bool policy_case_from(const struct json *doc, const struct json_node *v, const char *path,
-                      struct arena *a, struct policy_case *out, struct err *e)
+static void policy_read_envelope(struct member *m, const struct json_node *v,
+                                 struct policy_case *out)
 {
-    struct member m = {.doc = doc, .arena = a, .e = e};
-    const struct json_node *bundle, *options;
+    const struct json_node *bundle = member_kind(m, v, "case_bundle", JSON_OBJECT), *options;
+    size_t at;
+
+    policy_case_check_members(m, v, bundle ? AROUND_MEMBERS : BUNDLE_MEMBERS ENVELOPE_MEMBERS);
+    member_bool(m, v, "self_consistency", &out->self_consistency);
+    options = member_enter(m, v, "options", false, &at);
+    if (options) {
+        policy_case_check_members(m, options, OPTION_MEMBERS);
+        out->options = json_raw(m->doc, options);
+        member_back(m, at);
+    }
+    if (bundle) {
+        member_into(m, "case_bundle");
+        policy_case_check_members(m, bundle, BUNDLE_MEMBERS);
+    }
+    if (!m->failed)
+        policy_read_bundle(m, bundle ? bundle : v, v, out);
+}
+
+static bool policy_case_read_as(str json, bool strict, struct arena *a, struct policy_case *out,
+                                struct err *e)
+{
+    struct json doc;
+    struct member m = {.doc = &doc, .arena = a, .e = e, .strict = strict};
+    const struct json_node *root;
     str empty = STR("");
 
+    if (json.n > POLICY_CASE_MAX)
+        return err_set(
+            e, ERR_LIMIT, "the case is %zu bytes, the limit is %zu", json.n, POLICY_CASE_MAX);
     *out = (struct policy_case){.case_id = empty, .policy_id = empty, .section_path = empty};
     out->policy_document_id = out->policy_version_id = out->reasoning_hint = empty;
     out->effective_start = out->effective_end = out->as_of_date = empty;
     out->metadata = out->options = STR("{}");
-    snprintf(m.path, sizeof m.path, "%s", path);
-    if (!v || v->kind != JSON_OBJECT)
-        return member_wrong(&m, *path ? "" : "case", "an object is expected");
-    bundle = member_kind(&m, v, "case_bundle", JSON_OBJECT);
-    options = member_kind(&m, v, "options", JSON_OBJECT);
-    member_bool(&m, v, "self_consistency", &out->self_consistency);
-    if (options)
-        out->options = json_raw(doc, options);
-    if (bundle)
-        member_into(&m, "case_bundle");
-    if (!m.failed)
-        policy_read_bundle(&m, bundle ? bundle : v, v, out);
+    m.failed = !json_open(&doc, json, e);
+    root = m.failed ? NULL : json_root(&doc);
+    if (root && root->kind == JSON_OBJECT)
+        policy_read_envelope(&m, root, out);
+    else if (root)
+        member_wrong(&m, "case", "an object is expected");
+    json_release(&doc);
     return !m.failed;
 }
 
 bool policy_case_read(str json, struct arena *a, struct policy_case *out, struct err *e)
 {
-    struct json doc;
-    bool ok;
+    return policy_case_read_as(json, true, a, out, e);
+}
 
-    if (json.n > POLICY_CASE_MAX)
-        return err_set(
-            e, ERR_LIMIT, "the case is %zu bytes, the limit is %zu", json.n, POLICY_CASE_MAX);
-    ok = json_open(&doc, json, e) && policy_case_from(&doc, json_root(&doc), "", a, out, e);
-    json_release(&doc);
-    return ok;
+bool policy_case_read_stored(str json, struct arena *a, struct policy_case *out, struct err *e)
+{
+    return policy_case_read_as(json, false, a, out, e);
 }

@@ -10,9 +10,9 @@
  * (facts[] with field and class, policy{policy_id, version_id, as_of_date, doc_id, section_path},
  * criterion_id), whose defaults are confidence 0.9, page 1, a box of zeros.
  *
- * Everything is checked: a member of the wrong type, a confidence outside of 0 to 1, a page below
- * 1, a box that is not four numbers are errors that begin with the path of the member. Unknown
- * members are ignored.
+ * Everything is checked: an unknown member, a member of the wrong type, a confidence outside of 0
+ * to 1, a page below 1, a box that is not four numbers are errors that begin with the path of the
+ * member. The metadata may have other members; "name" and "expect" are those of labelled cases.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -69,9 +69,10 @@ struct policy_case {
 
 /* Texts are in the arena or in json, which must both outlive the case. */
 bool policy_case_read(str json, struct arena *a, struct policy_case *out, struct err *e) MUST_USE;
-/* The same of a value that is parsed already; `path` begins the path of errors. */
-bool policy_case_from(const struct json *doc, const struct json_node *v, const char *path,
-                      struct arena *a, struct policy_case *out, struct err *e) MUST_USE;
+/* The same of a case that was accepted before: unknown members are ignored, because an earlier
+ * version may have accepted them. */
+bool policy_case_read_stored(str json, struct arena *a, struct policy_case *out,
+                             struct err *e) MUST_USE;
 
 /* Lower case, everything else that is no letter or digit to single underscores. */
 str policy_key(struct arena *a, str name);

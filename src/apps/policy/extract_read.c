@@ -13,13 +13,11 @@
 
 const char *policy_dropped_name(enum policy_dropped d)
 {
-    static const char *const names[] = {[POLICY_DROPPED_QUOTE] = "quote_not_found",
-                                        [POLICY_DROPPED_INVALID] = "invalid",
-                                        [POLICY_DROPPED_DUPLICATE] = "duplicate",
-                                        [POLICY_DROPPED_OVER] = "over_the_limit"};
-
-    assert((size_t)d < COUNT_OF(names));
-    return names[d];
+    return NAME_OF(d,
+                   [POLICY_DROPPED_QUOTE] = "quote_not_found",
+                   [POLICY_DROPPED_INVALID] = "invalid",
+                   [POLICY_DROPPED_DUPLICATE] = "duplicate",
+                   [POLICY_DROPPED_OVER] = "over_the_limit");
 }
 
 static str extract_text(const struct json *doc, const struct json_node *v, const char *name,

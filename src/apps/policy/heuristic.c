@@ -89,11 +89,9 @@ static const char *heuristic_reason_words(str code)
 
 static void heuristic_write_rationale(struct run *x, const struct judged *by)
 {
-    static const char *const ends[] = {"met", "not met", "uncertain"};
     struct policy_result *out = x->out;
     str why = by ? heuristic_facts_text(x, by) : STR(""), text = STR("");
 
-    assert((size_t)out->status < COUNT_OF(ends));
     if (by)
         text = utf8_cut_count(policy_one_line(by->r->text, x->a), 240);
     out->rationale = arena_printf(
@@ -106,7 +104,7 @@ static void heuristic_write_rationale(struct run *x, const struct judged *by)
         text.n > 0 ? "by \"" : "",
         STR_ARG(text),
         text.n > 0 ? "\" " : "",
-        ends[out->status]);
+        NAME_OF(out->status, "met", "not met", "uncertain"));
 }
 
 static void heuristic_trace_retrieved(struct run *x)

@@ -21,6 +21,7 @@ struct member {
     struct arena *arena;
     struct err *e;
     bool failed;
+    bool strict;    /* unknown members are errors, where a reader checks them */
     char path[200]; /* of the object that is read */
 };
 

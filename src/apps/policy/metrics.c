@@ -43,18 +43,12 @@ struct policy_metrics {
 
 const char *policy_controller_name(enum policy_controller c)
 {
-    static const char *const names[] = {"heuristic", "react"};
-
-    assert((size_t)c < COUNT_OF(names));
-    return names[c];
+    return NAME_OF(c, "heuristic", "react");
 }
 
 const char *policy_mode_name(enum policy_mode m)
 {
-    static const char *const names[] = {"shadow", "llm", "ab_test", "heuristic", "asked"};
-
-    assert((size_t)m < COUNT_OF(names));
-    return names[m];
+    return NAME_OF(m, "shadow", "llm", "ab_test", "heuristic", "asked");
 }
 
 /* ---- the page ---- */

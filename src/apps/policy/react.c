@@ -289,10 +289,6 @@ static bool policy_react_verify(struct react *r, struct arena *a, struct policy_
     }
     info->left = str_eq(run.reason, STR("left"));
     info->iterations = run.iterations;
-    info->model_calls = run.model_calls;
-    info->tool_calls = run.tool_calls;
-    info->input_tokens = run.input_tokens;
-    info->output_tokens = run.output_tokens;
     info->model_ns = r->model_ns;
     policy_react_trace_of(&run, a, out);
     return policy_react_settle(r, &run, a, out, info, e);

@@ -72,8 +72,7 @@ struct policy_react_options {
 struct policy_react_info {
     bool llm_failed; /* the model could not be asked or understood: the result is no verdict */
     bool left;       /* the process ends: to be resumed */
-    unsigned iterations, model_calls, tool_calls;
-    int64_t input_tokens, output_tokens;
+    unsigned iterations;
     uint64_t model_ns; /* of the time, how much was waiting for the model */
 };
 

@@ -361,20 +361,6 @@ bool policy_table_switches(struct policy_table *k, const struct policy_set *s, s
     return ok || err_prefix(e, "the switches: ");
 }
 
-static bool policy_on_last(void *ctx, const struct db_value *c, size_t n)
-{
-    struct policy_table_found *l = ctx;
-
-    assert(n == 5);
-    *(struct policy_set *)l->out = (struct policy_set){.switches = column_text(l->arena, &c[0]),
-                                                       .configured = arena_dup(l->arena, c[1].s),
-                                                       .who = arena_dup(l->arena, c[2].s),
-                                                       .set_us = c[3].i,
-                                                       .step = c[4].i};
-    l->found = true;
-    return false;
-}
-
 #define SWITCHES_NEWEST                                                                            \
     "SELECT switches, configured, set_by, set_us, step FROM policy_rollout"                        \
     " ORDER BY step DESC LIMIT $1"
@@ -382,12 +368,18 @@ static bool policy_on_last(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_switches_last(struct policy_table *k, struct arena *a, struct policy_set *out,
                                 bool *found, struct err *e)
 {
-    struct policy_table_found l = {a, out, false};
-    bool ok = policy_table_query(
-        k, SWITCHES_NEWEST, DB_ARGS(db_int(1)), (struct db_rows){policy_on_last, &l}, e);
-
-    *found = ok && l.found;
-    return ok;
+    *out = (struct policy_set){.switches = STR("")};
+    *found = false;
+    return policy_table_query(k,
+                              SWITCHES_NEWEST,
+                              DB_ARGS(db_int(1)),
+                              DB_ROW(db_into_found(found),
+                                     db_into_text(a, &out->switches),
+                                     db_into_text(a, &out->configured),
+                                     db_into_text(a, &out->who),
+                                     db_into_i64(&out->set_us),
+                                     db_into_i64(&out->step)),
+                              e);
 }
 
 bool policy_table_switches_list(struct policy_table *k, int64_t limit, struct json_out *o,

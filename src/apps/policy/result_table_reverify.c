@@ -59,12 +59,8 @@ bool policy_table_reverify_count(struct policy_table *k, str document_id, int64_
     reverify_document_args(document_id, a, args);
     args[3] = db_int(until_us);
     *out = 0;
-    return policy_table_query(k,
-                              "SELECT COUNT(*) FROM " NEWEST_CASES,
-                              args,
-                              COUNT_OF(args),
-                              (struct db_rows){column_on_number, out},
-                              e);
+    return policy_table_query(
+        k, "SELECT COUNT(*) FROM " NEWEST_CASES, args, COUNT_OF(args), DB_ROW(db_into_i64(out)), e);
 }
 
 bool policy_table_reverify_done(struct policy_table *k, str id, int64_t *out, struct err *e)
@@ -74,7 +70,7 @@ bool policy_table_reverify_done(struct policy_table *k, str id, int64_t *out, st
         k,
         "SELECT COUNT(DISTINCT run_id) FROM policy_reverified WHERE reverify_id = $1",
         DB_ARGS(db_text(id)),
-        (struct db_rows){column_on_number, out},
+        DB_ROW(db_into_i64(out)),
         e);
 }
 
@@ -114,64 +110,40 @@ bool policy_table_reverify_end(struct policy_table *k, const struct policy_rever
     return ok;
 }
 
-static bool reverify_on_running(void *ctx, const struct db_value *c, size_t n)
-{
-    struct policy_table_found *f = ctx;
-    struct policy_reverify_row *row = f->out;
-
-    assert(n == 6);
-    *row = (struct policy_reverify_row){.id = arena_dup(f->arena, c[0].s),
-                                        .document_id = arena_dup(f->arena, c[1].s),
-                                        .request = arena_dup(f->arena, c[2].s),
-                                        .total = c[3].i,
-                                        .who = arena_dup(f->arena, c[4].s),
-                                        .created_us = c[5].i};
-    f->found = true;
-    return false;
-}
-
 bool policy_table_reverify_running(struct policy_table *k, str daemon, struct arena *a,
                                    struct policy_reverify_row *out, bool *found, struct err *e)
 {
-    struct policy_table_found f = {a, out, false};
-    bool ok = policy_table_query(k,
-                                 "SELECT reverify_id, document_id, request, total, created_by,"
-                                 " created_us FROM policy_reverify WHERE status = 'running'"
-                                 " AND coalesce(daemon_id, '') IN ('', $1)"
-                                 " ORDER BY created_us LIMIT 1",
-                                 DB_ARGS(db_text(daemon)),
-                                 (struct db_rows){reverify_on_running, &f},
-                                 e);
-
-    *found = f.found;
-    return ok;
+    *out = (struct policy_reverify_row){.total = 0};
+    *found = false;
+    return policy_table_query(k,
+                              "SELECT reverify_id, document_id, request, total, created_by,"
+                              " created_us FROM policy_reverify WHERE status = 'running'"
+                              " AND coalesce(daemon_id, '') IN ('', $1)"
+                              " ORDER BY created_us LIMIT 1",
+                              DB_ARGS(db_text(daemon)),
+                              DB_ROW(db_into_found(found),
+                                     db_into_text(a, &out->id),
+                                     db_into_text(a, &out->document_id),
+                                     db_into_text(a, &out->request),
+                                     db_into_i64(&out->total),
+                                     db_into_text(a, &out->who),
+                                     db_into_i64(&out->created_us)),
+                              e);
 }
 
 /* ---- the next case ---- */
 
-static bool reverify_on_case(void *ctx, const struct db_value *c, size_t n)
-{
-    struct policy_table_found *f = ctx;
-    struct policy_again *again = f->out;
-
-    assert(n == 6);
-    *again = (struct policy_again){.run = arena_dup(f->arena, c[0].s),
-                                   .case_id = arena_dup(f->arena, c[1].s),
-                                   .key = arena_dup(f->arena, c[2].s),
-                                   .body = arena_dup(f->arena, c[3].s),
-                                   .controller = STR(""),
-                                   .masked = c[5].i != 0,
-                                   .created_us = c[4].i};
-    f->found = true;
-    return false;
-}
-
 #define CRITERIA_MAX 256 /* as many as a case has */
+
+struct reverify_results {
+    struct arena *arena;
+    struct policy_again *again;
+};
 
 static bool reverify_on_result(void *ctx, const struct db_value *c, size_t n)
 {
-    struct policy_table_found *f = ctx;
-    struct policy_again *again = f->out;
+    struct reverify_results *f = ctx;
+    struct policy_again *again = f->again;
 
     assert(n == 5);
     if (again->n == CRITERIA_MAX)
@@ -189,10 +161,10 @@ bool policy_table_reverify_next(struct policy_table *k, const struct policy_reve
                                 struct arena *a, struct policy_again *out, bool *found,
                                 struct err *e)
 {
+    struct policy_again next = {.controller = STR("")};
+    struct reverify_results results = {a, out};
     struct db_value args[7];
-    struct policy_table_found f = {a, out, false};
-    struct db_value run;
-    bool ok;
+    int64_t masked = 0;
 
     assert(job->id.n > 0 && job->created_us > 0);
     reverify_document_args(job->document_id, a, args);
@@ -200,18 +172,33 @@ bool policy_table_reverify_next(struct policy_table *k, const struct policy_reve
     args[4] = db_int(out->created_us);
     args[5] = db_text(out->run);
     args[6] = db_text(job->id);
-    ok = policy_table_query(
-        k, policy_again_next_sql, args, COUNT_OF(args), (struct db_rows){reverify_on_case, &f}, e);
-    *found = f.found;
-    if (!ok || !f.found)
-        return ok;
-    out->ids = arena_zero(a, CRITERIA_MAX, sizeof *out->ids);
-    out->criteria = arena_zero(a, CRITERIA_MAX, sizeof *out->criteria);
-    out->results = arena_zero(a, CRITERIA_MAX, sizeof *out->results);
-    out->versions = arena_zero(a, CRITERIA_MAX, sizeof *out->versions);
-    run = db_text(out->run);
-    return policy_table_query(
-        k, policy_again_results_sql, &run, 1, (struct db_rows){reverify_on_result, &f}, e);
+    *found = false;
+    if (!policy_table_query(k,
+                            policy_again_next_sql,
+                            args,
+                            COUNT_OF(args),
+                            DB_ROW(db_into_found(found),
+                                   db_into_text(a, &next.run),
+                                   db_into_text(a, &next.case_id),
+                                   db_into_text(a, &next.key),
+                                   db_into_text(a, &next.body),
+                                   db_into_i64(&next.created_us),
+                                   db_into_i64(&masked)),
+                            e))
+        return false;
+    if (!*found)
+        return true;
+    next.masked = masked != 0;
+    next.ids = arena_zero(a, CRITERIA_MAX, sizeof *next.ids);
+    next.criteria = arena_zero(a, CRITERIA_MAX, sizeof *next.criteria);
+    next.results = arena_zero(a, CRITERIA_MAX, sizeof *next.results);
+    next.versions = arena_zero(a, CRITERIA_MAX, sizeof *next.versions);
+    *out = next;
+    return policy_table_query(k,
+                              policy_again_results_sql,
+                              DB_ARGS(db_text(out->run)),
+                              (struct db_rows){reverify_on_result, &results},
+                              e);
 }
 
 /* ---- results ---- */

@@ -62,18 +62,21 @@ bool policy_table_queue(struct policy_table *k, const struct policy_queue *q, st
 bool policy_table_waiting(struct policy_table *k, str key, bool all, int64_t *out, struct err *e)
 {
     *out = 0;
-    return policy_table_query(k,
-                              policy_waiting_sql,
-                              DB_ARGS(db_text(key), db_int(all)),
-                              (struct db_rows){column_on_number, out},
-                              e);
+    return policy_table_query(
+        k, policy_waiting_sql, DB_ARGS(db_text(key), db_int(all)), DB_ROW(db_into_i64(out)), e);
 }
 
 /* ---- one result ---- */
 
+struct policy_item_found {
+    struct arena *arena;
+    struct policy_item *out;
+    bool found;
+};
+
 static bool policy_table_on_item(void *ctx, const struct db_value *c, size_t n)
 {
-    struct policy_table_found *r = ctx;
+    struct policy_item_found *r = ctx;
     struct json_out o;
     struct buf json;
 
@@ -81,15 +84,14 @@ static bool policy_table_on_item(void *ctx, const struct db_value *c, size_t n)
     buf_init(&json, POLICY_KEEP_TEXT_MAX);
     json_out_init(&o, &json);
     (void)policy_table_on_result(&o, c, n);
-    *(struct policy_item *)r->out =
-        (struct policy_item){.json = arena_dup(r->arena, buf_str(&json)),
-                             .result = arena_dup(r->arena, c[7].s),
-                             .document_id = column_text(r->arena, &c[8]),
-                             .version = column_text(r->arena, &c[9]),
-                             .hash = column_text(r->arena, &c[15]),
-                             .run = arena_dup(r->arena, c[16].s),
-                             .status = arena_dup(r->arena, c[17].s),
-                             .body = column_text(r->arena, &c[18])};
+    *r->out = (struct policy_item){.json = arena_dup(r->arena, buf_str(&json)),
+                                   .result = arena_dup(r->arena, c[7].s),
+                                   .document_id = column_text(r->arena, &c[8]),
+                                   .version = column_text(r->arena, &c[9]),
+                                   .hash = column_text(r->arena, &c[15]),
+                                   .run = arena_dup(r->arena, c[16].s),
+                                   .status = arena_dup(r->arena, c[17].s),
+                                   .body = column_text(r->arena, &c[18])};
     buf_release(&json);
     r->found = true;
     return false;
@@ -98,7 +100,7 @@ static bool policy_table_on_item(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_item(struct policy_table *k, const struct policy_query *q, str result_id,
                        struct arena *a, struct policy_item *out, struct err *e)
 {
-    struct policy_table_found r = {a, out, false};
+    struct policy_item_found r = {a, out, false};
 
     return policy_table_query(k,
                               "SELECT " POLICY_RESULT_COLUMNS ", r.policy_hash, r.run_id, r.status,"
@@ -178,14 +180,12 @@ static bool policy_table_on_label(void *ctx, const struct db_value *c, size_t n)
 static bool policy_table_label_body(struct policy_table *k, struct policy_label_read *r,
                                     struct err *e)
 {
-    struct column_text_found found = {r->arena, &r->out->list[r->out->n].body};
-
     return policy_table_query(k,
                               "SELECT c.body FROM policy_results r JOIN policy_cases c ON"
                               " c.run_id = r.run_id AND c.key_name = r.key_name AND"
                               " c.case_id = r.case_id WHERE r.result_id = $1",
                               DB_ARGS(db_text(r->out->list[r->out->n].result_id)),
-                              (struct db_rows){column_on_text, &found},
+                              DB_ROW(db_into_text(r->arena, &r->out->list[r->out->n].body)),
                               e);
 }
 

@@ -33,13 +33,6 @@ struct policy_table {
 /* Writes those columns as one object into the struct json_out that is the context. */
 bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n);
 
-/* The row that a statement is to find, and whether it was found. */
-struct policy_table_found {
-    struct arena *arena;
-    void *out;
-    bool found;
-};
-
 /* Replaces *text by the masked text, in out, if it has a secret. False, ERR_LIMIT: the masked text
  * does not fit. mask may be NULL. */
 bool policy_table_mask(const struct mask *mask, const char *what, struct buf *out, str *text,

@@ -99,7 +99,8 @@ static bool reverify_case(struct policy_reverify *r, const struct policy_again *
         .version = r->version,
         .as_of = r->as_of,
         .document_id = r->row.document_id,
-        .masked = again->masked};
+        .masked = again->masked,
+        .stored = true};
     struct policy_review *review = arena_zero(a, 1, sizeof *review);
     struct policy_again_done *rows = arena_zero(a, POLICY_CRITERIA_MAX + 1, sizeof *rows);
     struct policy_again_done base = {.id = r->row.id,

@@ -468,7 +468,8 @@ static bool policy_review_work(struct reviewing *w, struct arena *a, struct poli
     struct policy_kept_case kept;
     struct err why;
 
-    if (!policy_case_read(w->body, a, &out->c, e) || !policy_review_settle(w, a, out, e))
+    if (!(w->q->stored ? policy_case_read_stored : policy_case_read)(w->body, a, &out->c, e) ||
+        !policy_review_settle(w, a, out, e))
         return false;
     policy_review_options_of(w, a, out);
     if (!policy_review_doc_of(w, a, &out->c, &out->options.react.doc, e) ||
@@ -523,7 +524,7 @@ bool policy_review(struct policy_service *s, const struct policy_ask *q, struct 
 bool review_again(struct policy_service *s, const struct resumed *r, struct err *e)
 {
     struct policy_ask q = {
-        .run = r->run, .operator_ = true, .controller = STR(""), .model = STR("")};
+        .run = r->run, .operator_ = true, .controller = STR(""), .model = STR(""), .stored = true};
     struct policy_doc *doc = NULL;
     struct arena a;
     str file;

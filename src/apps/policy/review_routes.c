@@ -204,7 +204,7 @@ static bool review_item_json(struct policy_service *s, const struct policy_docs 
         json_out_object(o);
         json_member_raw(o, "result", item->json);
         review_policy(d, item, &p, q->arena, o);
-        if (item->body.n && policy_case_read(item->body, q->arena, c, e)) {
+        if (item->body.n && policy_case_read_stored(item->body, q->arena, c, e)) {
             review_facts(c, &result, &p, q->arena, o);
         } else {
             json_member_array(o, "facts");
@@ -348,7 +348,7 @@ static bool review_label_write(const struct policy_label *l, size_t n, struct ar
     struct policy_case *c = arena_zero(a, 1, sizeof *c);
 
     assert(n > 0 && l->run.n > 0);
-    if (!policy_case_read(l->body, a, c, e))
+    if (!policy_case_read_stored(l->body, a, c, e))
         return err_prefix(e, "the case of " STR_FMT ": ", STR_ARG(l->run));
     json_out_object(o);
     json_member_str(o, "case_id", c->case_id);

@@ -39,6 +39,7 @@ struct policy_ask {
     str version, as_of;           /* of the policy, instead of the case's; or "" */
     str document_id;              /* with one of these, instead of the case's; or "" */
     bool masked;                  /* secrets of the body were masked before */
+    bool stored;                  /* the body was accepted before */
     const struct policy_doc *doc; /* instead of those configured; or NULL */
     const char *doc_file;         /* its file, needed to resume the run; or NULL */
     void (*on_effect)(void *ctx, const struct agent_effect *f);

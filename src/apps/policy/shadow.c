@@ -55,7 +55,10 @@ static bool policy_shadow_compare(struct policy_service *s, struct job *j,
                                       fabs(was->confidence - got->confidence) > POLICY_SHADOW_DELTA,
                                   .created_us = clock_wall_ms(s->host.clock) * 1000};
 
+    bool ok = policy_table_shadow(s->keep, &row, e);
+
     assert(i < j->n && i < r->verdict.n);
+    /* After the row is stored, so that a reader of the count finds the row. */
     policy_metrics_shadow(s->metrics, row.differs);
     if (row.differs)
         log_info("the shadow differs",
@@ -66,7 +69,7 @@ static bool policy_shadow_compare(struct policy_service *s, struct job *j,
                  LOG_STR("shadow", row.shadow_status),
                  LOG_F64("shadow_confidence", row.shadow_confidence),
                  LOG_STR("reason", row.reason_code));
-    return policy_table_shadow(s->keep, &row, e);
+    return ok;
 }
 
 static bool policy_run_job(struct policy_service *s, struct job *j, struct err *e)
@@ -95,7 +98,7 @@ static bool policy_run_job(struct policy_service *s, struct job *j, struct err *
     r->options.react.doc = j->doc;
     r->options.react.docs = policy_docs_all(j->docs);
     r->options.react.doc_count = policy_docs_count(j->docs);
-    ok = policy_case_read(j->body, &j->arena, &r->c, e) &&
+    ok = policy_case_read_stored(j->body, &j->arena, &r->c, e) &&
          policy_verify(&r->options, &j->arena, &r->verdict, e);
     for (size_t i = 0; ok && !r->verdict.left && i < j->n && i < r->verdict.n; i++)
         ok = policy_shadow_compare(s, j, r, i, e);

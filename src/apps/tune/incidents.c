@@ -125,18 +125,15 @@ static void tune_incidents_on_step(void *ctx, const struct incident_step *s)
 
 static const char *verdict_advice(enum score_verdict v)
 {
-    static const char *const advice[] = {
-        [SCORE_VERDICT_FOUND] = "The analysis names the cause and the object.",
-        [SCORE_VERDICT_SILENT] =
-            "The analysis states nothing of its own. Quoted outputs do not count.",
-        [SCORE_VERDICT_REFUSED] = "The analysis says that the cause is not known.",
-        [SCORE_VERDICT_WRONG] = "The analysis names a wrong cause.",
-        [SCORE_VERDICT_CAUSE] = "The analysis does not state the cause in its own words.",
-        [SCORE_VERDICT_OBJECT] = "The analysis does not name the object.",
-    };
-
-    assert((size_t)v < COUNT_OF(advice));
-    return advice[v];
+    return NAME_OF(v,
+                   [SCORE_VERDICT_FOUND] = "The analysis names the cause and the object.",
+                   [SCORE_VERDICT_SILENT] =
+                       "The analysis states nothing of its own. Quoted outputs do not count.",
+                   [SCORE_VERDICT_REFUSED] = "The analysis says that the cause is not known.",
+                   [SCORE_VERDICT_WRONG] = "The analysis names a wrong cause.",
+                   [SCORE_VERDICT_CAUSE] =
+                       "The analysis does not state the cause in its own words.",
+                   [SCORE_VERDICT_OBJECT] = "The analysis does not name the object.");
 }
 
 static void tune_put_facts_feedback(const struct eval_result *r, struct json_out *o,

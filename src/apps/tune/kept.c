@@ -210,14 +210,12 @@ bool tune_kept_ended(struct tune_kept *k, bool (*on_row)(void *ctx, const struct
 
 bool tune_kept_newest_scores(struct tune_kept *k, struct arena *a, str *out, struct err *e)
 {
-    struct column_text_found found = {a, out};
-
     *out = STR("");
     return tune_kept_query(k,
                            "SELECT scores FROM prompts WHERE run_id IS NOT NULL AND"
                            " scores IS NOT NULL ORDER BY created_us DESC LIMIT 1",
                            DB_NO_ARGS,
-                           (struct db_rows){column_on_text, &found},
+                           DB_ROW(db_into_text(a, out)),
                            e);
 }
 

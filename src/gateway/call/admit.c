@@ -18,7 +18,7 @@ static bool admit_refuse(struct gateway_loop *gl, struct arena *a, const struct 
                          struct chat_error *error)
 {
     assert(e->code != ERR_NONE);
-    metrics_reject(gl->metrics, METRICS_QUEUE_FULL);
+    metrics_reject(gl->metrics, e->code == ERR_SYSTEM ? METRICS_DISK : METRICS_QUEUE_FULL);
     call_refuse(error, a, 503, "not_recorded", e);
     error->message = arena_printf(
         a, "the call cannot be recorded, so it is not sent to a provider: %s", e->text);

@@ -9,6 +9,7 @@
 #include "base/json_get.h"
 #include "gateway/call/internal.h"
 #include "wire/json_write.h"
+#include "wire/message_parts.h"
 
 #include <ctype.h>
 
@@ -46,6 +47,7 @@ static const struct row {
     {CHAT_OPENAI, ALL, "chat_template_kwargs", "enable_thinking thinking"},
     {CHAT_OPENAI, ALL, "thinking", THINKING},
     {CHAT_OPENAI, ALL, "reasoning", REASONING},
+    {CHAT_OPENAI, 0, "messages", "audio"}, /* what the model has said before */
     {CHAT_RESPONSES,
      ALL,
      "",
@@ -92,11 +94,12 @@ static const struct row {
      ALL,
      "generationConfig.thinkingConfig",
      "includeThoughts thinkingBudget thinkingLevel"},
-    {CHAT_GEMINI, 0, "contents.parts", "mediaResolution"},
+    {CHAT_GEMINI, 0, "contents.parts", "mediaResolution videoMetadata"},
     {CHAT_OLLAMA,
      ALL,
      "",
-     "model messages stream tools format options think keep_alive logprobs top_logprobs"},
+     "model messages stream tools format options think keep_alive logprobs top_logprobs prompt "
+     "system images"},
     {CHAT_OLLAMA,
      ALL,
      "options",
@@ -213,24 +216,149 @@ static const struct {
      TO(ANTHROPIC) | TO(GEMINI) | TO(OLLAMA)},
 };
 
-/* Anthropic takes no sampling while the model thinks, and newer models take one kind of it. */
-static void dropped_list_sampling(struct dropped *d, str sent)
+/* ---- values that are not sent, or not as they were ---- */
+
+static const str *dropped_text(const struct dropped *d, size_t at)
 {
-    const struct {
-        str name, value;
-    } rows[] = {{STR("temperature"), d->r->temperature},
-                {STR("top_p"), d->r->top_p},
-                {STR("top_k"), d->r->top_k}};
+    return (const str *)(const void *)((const char *)d->r + at);
+}
+
+/* Where a provider's body has a number of the request. */
+static const struct {
+    const char *name, *path;
+    size_t at; /* of its text in struct chat_request */
+    unsigned to;
+} dropped_numbers[] = {
+    {"temperature", "temperature", offsetof(struct chat_request, temperature), TO(ANTHROPIC)},
+    {"top_p", "top_p", offsetof(struct chat_request, top_p), TO(ANTHROPIC)},
+    {"top_k", "top_k", offsetof(struct chat_request, top_k), TO(ANTHROPIC)},
+    {"max_tokens", "max_tokens", offsetof(struct chat_request, max_tokens), TO(ANTHROPIC)},
+    {"max_tokens", "max_output_tokens", offsetof(struct chat_request, max_tokens), TO(RESPONSES)},
+};
+
+/* Where the bodies of any dialect have an effort, and a budget of reasoning tokens. */
+static const char *const dropped_efforts[] = {"reasoning_effort",
+                                              "reasoning.effort",
+                                              "output_config.effort",
+                                              "generationConfig.thinkingConfig.thinkingLevel",
+                                              "think"};
+static const char *const dropped_budgets[] = {"thinking.budget_tokens",
+                                              "generationConfig.thinkingConfig.thinkingBudget",
+                                              "reasoning.max_tokens",
+                                              "thinking_token_budget",
+                                              "thinking_budget_tokens",
+                                              "custom_params.thinking_budget"};
+
+static const struct json_node *dropped_find(const struct json *doc, str path)
+{
+    const struct json_node *v = json_root(doc);
+
+    while (v && path.n)
+        v = json_find(doc, v, str_cut(&path, '.'));
+    return v && v->kind != JSON_NULL ? v : NULL;
+}
+
+static const struct json_node *dropped_find_first(const struct json *doc, const char *const *paths,
+                                                  size_t n)
+{
+    const struct json_node *v = NULL;
+
+    for (size_t i = 0; i < n && !v; i++)
+        v = dropped_find(doc, str_c(paths[i]));
+    return v;
+}
+
+/* A parameter that was sent with another value: NAME=VALUE. */
+static void dropped_add_changed(struct dropped *d, const char *name, str value)
+{
+    if (value.n > 2 && value.p[0] == '"')
+        value = str_slice(value, 1, value.n - 1);
+    if (!http1_is_token(value) || d->out.n + strlen(name) + value.n + 3 > DROPPED_MAX)
+        return;
+    buf_printf(&d->out, "%s%s=" STR_FMT, d->out.n ? ", " : "", name, STR_ARG(value));
+}
+
+static void dropped_list_numbers(struct dropped *d, const struct json *sent)
+{
+    for (size_t i = 0; i < COUNT_OF(dropped_numbers); i++) {
+        str value = *dropped_text(d, dropped_numbers[i].at);
+        const struct json_node *now = dropped_find(sent, str_c(dropped_numbers[i].path));
+        double x;
+
+        if (!value.n || !(dropped_numbers[i].to & d->to))
+            continue;
+        if (!now)
+            dropped_add(d, str_c(dropped_numbers[i].name));
+        else if (json_double(sent, now, &x) && x != part_number(value))
+            dropped_add_changed(d, dropped_numbers[i].name, json_raw(sent, now));
+    }
+}
+
+/* The client's own level becomes an effort or a budget; its budget stays a budget. */
+static void dropped_list_thinking(struct dropped *d, const struct json *sent)
+{
+    const struct chat_request *r = d->r;
+    const struct json_node *effort =
+        dropped_find_first(sent, dropped_efforts, COUNT_OF(dropped_efforts));
+    const struct json_node *budget =
+        dropped_find_first(sent, dropped_budgets, COUNT_OF(dropped_budgets));
+    bool amount = r->level > CHAT_LEVEL_ON;
+    enum chat_level now;
+    int64_t tokens;
+    str word;
+
+    if (r->budget_tokens > 0 && !budget)
+        dropped_add(d, STR("budget_tokens"));
+    else if (r->budget_tokens > 0 && json_i64(sent, budget, &tokens) && tokens != r->budget_tokens)
+        dropped_add_changed(d, "budget_tokens", json_raw(sent, budget));
+    if (amount && !effort && !budget)
+        dropped_add(d, STR("reasoning_effort"));
+    if ((!amount && r->level != CHAT_LEVEL_NONE) || !effort)
+        return;
+    word = json_raw(sent, effort);
+    if (effort->kind == JSON_STRING && chat_level_parse(str_slice(word, 1, word.n - 1), &now)
+            ? now != r->level
+            : amount)
+        dropped_add_changed(d, "reasoning_effort", word);
+}
+
+/* Some parameters need a look at the request that is sent. */
+static void dropped_list_values(struct dropped *d, const struct call *c)
+{
+    const struct chat_request *r = d->r;
+    bool sampling = r->temperature.n || r->top_p.n || r->top_k.n;
+    bool thinking = r->level != CHAT_LEVEL_NOT_GIVEN || r->budget_tokens > 0;
     struct json doc;
     struct err e;
 
-    if (!rows[0].value.n && !rows[1].value.n && !rows[2].value.n)
+    if (!((sampling || c->attempt.sets_level) && (d->to & TO(ANTHROPIC))) && !thinking &&
+        !(r->max_tokens.n && (d->to & TO(RESPONSES))))
         return;
-    if (json_open(&doc, sent, &e))
-        for (size_t i = 0; i < COUNT_OF(rows); i++)
-            if (rows[i].value.n && !json_find(&doc, json_root(&doc), rows[i].name))
-                dropped_add(d, rows[i].name);
+    if (json_open(&doc, buf_str(&c->sent), &e)) {
+        dropped_list_numbers(d, &doc);
+        if (thinking && c->level.source == LEVEL_BY_REQUEST)
+            dropped_list_thinking(d, &doc);
+    }
     json_release(&doc);
+}
+
+/* The client's own parameters that a provider has refused. */
+static void dropped_list_refused(struct dropped *d, const struct call *c)
+{
+    const struct chat_request *r = d->r;
+    unsigned without = c->attempt.without;
+    bool own = c->level.source == LEVEL_BY_REQUEST; /* not a preset's */
+
+    if ((without & CALL_WITHOUT_TEMPERATURE) && r->temperature.n)
+        dropped_add(d, STR("temperature"));
+    if (((without & CALL_WITHOUT_TOP_P) && r->top_p.n) ||
+        ((without & CALL_WITHOUT_CONFLICT) && r->temperature.n && r->top_p.n))
+        dropped_add(d, STR("top_p"));
+    if (own && (without & CALL_WITHOUT_REASONING))
+        dropped_add(d, STR("reasoning_effort"));
+    else if (own && c->attempt.effort && c->attempt.wire->dialect == c->in.wire->dialect)
+        dropped_add_changed(
+            d, "reasoning_effort", str_c(chat_level_name((enum chat_level)c->attempt.effort)));
 }
 
 /* Log-probabilities are translated for clients of OpenAI's dialects. */
@@ -283,7 +411,8 @@ static void dropped_list_tools(struct dropped *d, enum chat_dialect to)
     }
 }
 
-/* Chat Completions has names of participants and the detail of images. */
+/* Chat Completions has names of participants and the detail of images, Anthropic and Gemini results
+ * of tools that failed. */
 static void dropped_list_messages(struct dropped *d)
 {
     const struct chat_request *r = d->r;
@@ -293,41 +422,53 @@ static void dropped_list_messages(struct dropped *d)
 
         if (m->name.n && m->role != CHAT_TOOL && !(m->role == CHAT_USER && (d->to & TO(OPENAI))))
             dropped_add(d, STR("messages.name"));
-        for (size_t k = 0; k < m->part_count; k++)
+        for (size_t k = 0; k < m->part_count; k++) {
+            if (m->parts[k].kind == CHAT_PART_TOOL_RESULT && m->parts[k].is_error &&
+                !(d->to & (TO(ANTHROPIC) | TO(GEMINI))))
+                dropped_add(d, STR("is_error"));
             if (m->parts[k].kind == CHAT_PART_IMAGE && m->parts[k].name.n &&
                 !str_eq(m->parts[k].name, STR("auto")) && !(d->to & (TO(OPENAI) | TO(RESPONSES))))
                 dropped_add(d, STR("detail"));
+        }
     }
+}
+
+/* What translation drops. */
+static void dropped_list_all(struct dropped *d, const struct call *c)
+{
+    const struct chat_request *r = d->r;
+    enum chat_dialect to = c->attempt.wire->dialect;
+
+    if (r->stop_count && to == CHAT_RESPONSES)
+        dropped_add(d, STR("stop"));
+    for (size_t i = 0; i < COUNT_OF(dropped_texts); i++)
+        if ((dropped_texts[i].to & d->to) && dropped_text(d, dropped_texts[i].at)->n)
+            dropped_add(d, str_c(dropped_texts[i].name));
+    dropped_list_values(d, c);
+    for (size_t i = 0; i < COUNT_OF(dropped_rows) && r->doc; i++) {
+        d->row = &dropped_rows[i];
+        if (d->row->client == r->dialect && (d->row->to == ALL || !d->row->to))
+            dropped_list_members(d, json_root(r->doc), d->row->path);
+    }
+    if (dropped_logprobs(d))
+        dropped_add(d, STR("logprobs"));
+    dropped_list_format(d);
+    dropped_list_tools(d, to);
+    dropped_list_messages(d);
 }
 
 void call_list_dropped(struct call *c)
 {
-    const struct chat_request *r = c->in.request;
     enum chat_dialect to = c->attempt.wire->dialect;
-    struct dropped d = {.r = r, .to = 1u << to};
+    struct dropped d = {.r = c->in.request, .to = 1u << to};
 
     c->attempt.dropped = STR("");
-    if (to == c->in.wire->dialect)
+    if (to == c->in.wire->dialect && !c->attempt.without && !c->attempt.effort)
         return;
     buf_init(&d.out, DROPPED_MAX);
-    if (r->stop_count && to == CHAT_RESPONSES)
-        dropped_add(&d, STR("stop"));
-    for (size_t i = 0; i < COUNT_OF(dropped_texts); i++)
-        if ((dropped_texts[i].to & d.to) &&
-            ((const str *)(const void *)((const char *)r + dropped_texts[i].at))->n)
-            dropped_add(&d, str_c(dropped_texts[i].name));
-    if (to == CHAT_ANTHROPIC)
-        dropped_list_sampling(&d, buf_str(&c->sent));
-    for (size_t i = 0; i < COUNT_OF(dropped_rows) && r->doc; i++) {
-        d.row = &dropped_rows[i];
-        if (d.row->client == r->dialect && (d.row->to == ALL || !d.row->to))
-            dropped_list_members(&d, json_root(r->doc), d.row->path);
-    }
-    if (dropped_logprobs(&d))
-        dropped_add(&d, STR("logprobs"));
-    dropped_list_format(&d);
-    dropped_list_tools(&d, to);
-    dropped_list_messages(&d);
+    dropped_list_refused(&d, c);
+    if (to != c->in.wire->dialect)
+        dropped_list_all(&d, c);
     c->attempt.dropped = arena_dup(&c->arena, buf_str(&d.out));
     buf_release(&d.out);
 }

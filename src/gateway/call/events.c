@@ -2,6 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <strings.h>
+
 #include "base/utf8.h"
 #include "gateway/call/internal.h"
 
@@ -292,4 +294,18 @@ int64_t call_on_cap(void *ctx)
     c->level.cap = level_room(high->reasoning_max_tokens, c->in.request->max_tokens);
     call_note_attempt(c, "raised to high", STR("the reasoning was uncertain at its cap"));
     return c->level.cap;
+}
+
+/* Whether the request has the tag literally: as it is, or as JSON may escape it. */
+bool call_asks_for(void *ctx, str tag)
+{
+    const struct call *c = ctx;
+    str body = buf_str(&c->sent);
+
+    for (size_t i = 0; i + tag.n < body.n; i++)
+        if ((body.p[i] == '<' ||
+             (i >= 5 && (body.p[i] | 32) == 'c' && memcmp(body.p + i - 5, "\\u003", 5) == 0)) &&
+            strncasecmp(body.p + i + 1, tag.p, tag.n) == 0)
+            return true;
+    return false;
 }

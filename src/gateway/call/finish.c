@@ -95,11 +95,10 @@ static void finish_count_unreported(struct call *c)
     u->output = made;
 }
 
-void call_count_interrupted(void *gateway, struct store_call *row)
+void call_count_interrupted(void *config, struct store_call *row)
 {
-    struct setup *setup = gateway_setup(gateway);
     struct chat_usage usage = chat_usage_none;
-    int64_t thought = (int64_t)tokens_count(((struct gateway *)gateway)->vocab, row->reasoning);
+    int64_t thought = (int64_t)tokens_count(tokens_vocab_find(STR("o200k_base")), row->reasoning);
     int64_t answered = (int64_t)((row->answer.n + 3) / 4);
     struct config_route route;
     struct config_model model;
@@ -110,7 +109,7 @@ void call_count_interrupted(void *gateway, struct store_call *row)
         answered += row->reasoning_tokens;
     if (answered > row->output_tokens && answered > 0)
         row->output_tokens = answered;
-    if (config_find(setup->config, row->model, &route)) {
+    if (config_find(config, row->model, &route)) {
         config_route_model(&route, &model);
         usage.input = row->input_tokens;
         usage.output = row->output_tokens;
@@ -118,7 +117,6 @@ void call_count_interrupted(void *gateway, struct store_call *row)
         usage.cache_write = row->cache_write_tokens;
         row->cost_usd = call_price(&model, &usage);
     }
-    setup_release(setup);
 }
 
 void call_summarize(struct call *c)
@@ -180,6 +178,11 @@ static void finish_export(struct call *c)
     s->server_host = p->url.host;
     s->server_port = p->url.port;
     s->max_tokens = c->in.request->max_tokens;
+    s->top_k = c->in.request->top_k;
+    s->seed = c->in.request->seed;
+    s->frequency_penalty = c->in.request->frequency_penalty;
+    s->presence_penalty = c->in.request->presence_penalty;
+    s->n = c->in.request->n;
     s->temperature = finish_sampling(c, c->in.request->temperature, c->level.preset, true);
     s->top_p = finish_sampling(c, c->in.request->top_p, c->level.preset, false);
     otlp_add(c->gl->gateway->otlp, s, &c->in.trace);

@@ -9,6 +9,7 @@
  *   translatable.c   refuses a request that the provider's dialect cannot express
  *   retry_without.c  drops parameters that a provider refused
  *   reply.c          the reply: bytes, frames, events, delivery, starved replies
+ *   reply_row.c      frames of a reply that arrive together and differ only in their text
  *   error.c          the error reply
  *   quotes.c         redacts errors that quote hidden reasoning
  *   budget_cut.c     ends reasoning that passed its cap
@@ -127,6 +128,8 @@ void call_reply_error(struct call *c, const struct err *e);
 void call_reply_silent(struct call *c);   /* no event came in time after the head */
 void call_reply_complete(struct call *c); /* all of it was delivered */
 void call_on_rest(void *ctx);
+size_t call_reply_row(void *ctx, str bytes); /* reply_row.c: for frames_offer_rows */
+void call_end_frame(struct call *c, const struct wire_frame *f); /* its events are in the pipe */
 /* Delivers the pipe's events. f: the frame as received, or NULL. */
 void call_deliver_events(struct call *c, const struct wire_frame *f);
 void call_hang_up(struct call *c, bool well); /* well: the exchange may be recorded as complete */
@@ -136,8 +139,7 @@ void call_reply_release(struct call *c);
 void call_reply_drop(struct call *c);
 /* Whether a starved reply is asked for its answer. */
 bool call_repairs_starved(const struct call *c);
-/* A repair failed: the call ends without an answer. False: the client already has part of an
- * answer. */
+/* A repair failed: ends the call without an answer. False: the client has part of an answer. */
 bool call_end_starved(struct call *c);
 
 /* error.c */
@@ -156,6 +158,7 @@ void call_on_event(void *ctx, const struct chat_event *ev); /* called by the dec
 void call_on_reasoning(void *ctx, str text);                /* called by the pipe */
 void call_on_next_thought(void *ctx);                       /* before the reasoning */
 int64_t call_on_cap(void *ctx);                             /* returns the cap, maybe raised */
+bool call_asks_for(void *ctx, str tag);                     /* whether the request has it */
 void call_note_answer(struct call *c);                      /* the answer has begun */
 /* Reports our count to the client of a translated reply whose provider reported no usage. */
 void call_synthesize_usage(struct call *c);

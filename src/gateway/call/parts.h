@@ -16,7 +16,7 @@
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* memory that one event of the largest size may need */
 #define CALL_ARENA_WHOLE 8000               /* enough for most replies in one piece */
-#define CALL_ARENA_STREAM ((size_t)1360)    /* enough for most streams that are split, */
+#define CALL_ARENA_STREAM ((size_t)1152)    /* enough for most streams that are split, */
 #define CALL_ARENA_RECORD ((size_t)336)  /* and for thoughts and segments, if they are recorded */
 #define CALL_HEAD_SIZE 512               /* free space before the body, for the head */
 #define CALL_BODY_MAX ((size_t)64 << 20) /* of the body that is written for the provider */

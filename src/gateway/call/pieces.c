@@ -25,7 +25,9 @@ static uint64_t pieces_interval_ns(const struct call *c)
 
 static void pieces_put_text(struct call *c, str kind, str text)
 {
-    struct store_piece piece = {c->in.id, c->record.pieces.count++, kind, text};
+    uint64_t ran_ms = (call_now_ns(c) - c->in.start_ns) / CLOCK_NS_PER_MS;
+    struct store_piece piece = {
+        c->in.id, c->record.pieces.count++, kind, text, call_wall_start_ms(c) + (int64_t)ran_ms};
 
     assert(c->recorded && kind.n > 0);
     store_piece_put(c->gl->gateway->store, &piece);

@@ -186,7 +186,7 @@ static bool plan_target(const struct call *c, struct call_lines *lines, str mode
     buf_reset(&lines->text);
     buf_reserve(&lines->text, LINES_USUAL);
     buf_add(&lines->text, call_provider(c)->url.path);
-    c->attempt.wire->path(model, c->attempt.streams, &lines->text);
+    (same ? c->in.wire : c->attempt.wire)->path(model, c->attempt.streams, &lines->text);
     lines->path_size = lines->text.n;
     if (same && c->in.head)
         headers_add_query(c->in.head(c->in.head_ctx)->query, &lines->text);
@@ -238,21 +238,21 @@ static bool plan_headers(struct call *c, struct call_lines *lines, bool same, st
     return true;
 }
 
-/* Some dialects have no request with only system prompts: the last of them becomes the user's
- * message. */
-static const struct chat_request *plan_add_user_turn(struct call *c)
+/* The request as it is translated, with the provider's name of the model. Some dialects have no
+ * request with only system prompts: the last of them becomes the user's message. */
+static const struct chat_request *plan_translated(struct call *c)
 {
     const struct chat_request *r = c->in.request;
-    struct chat_request *changed;
+    struct chat_request *changed = arena_alloc(&c->arena, sizeof *changed);
 
+    *changed = *r;
+    changed->model = call_model(c)->upstream;
     for (size_t i = 0; i < r->message_count; i++)
         if (r->messages[i].role != CHAT_SYSTEM)
-            return r;
+            return changed;
     if (!r->message_count || c->attempt.wire->dialect == CHAT_OPENAI ||
         c->attempt.wire->dialect == CHAT_OLLAMA)
-        return r;
-    changed = arena_alloc(&c->arena, sizeof *changed);
-    *changed = *r;
+        return changed;
     changed->messages = arena_alloc(&c->arena, r->message_count * sizeof *r->messages);
     memcpy(changed->messages, r->messages, r->message_count * sizeof *r->messages);
     changed->messages[r->message_count - 1].role = CHAT_USER;
@@ -272,7 +272,7 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
     json_init(&doc);
     buf_init(&written, CALL_BODY_MAX);
     if (!same) {
-        c->attempt.wire->write(plan_add_user_turn(c), &written);
+        c->attempt.wire->write(plan_translated(c), &written);
         if (!buf_ok(&written, "the request for the provider", e) ||
             !json_parse(&doc, buf_str(&written), e))
             goto out;
@@ -310,7 +310,9 @@ bool call_plan_request(struct call *c, struct call_lines *lines, struct err *e)
 {
     const struct config_provider *p = call_provider(c);
     const struct chat_request *r = c->in.request;
-    bool same = c->attempt.wire->dialect == c->in.wire->dialect;
+    /* A second call adds messages, which only one of a dialect's two forms has. */
+    bool same = c->attempt.wire->dialect == c->in.wire->dialect &&
+                (c->attempt.phase == CALL_FIRST || c->attempt.wire == c->in.wire);
     str model = call_model(c)->upstream;
     struct wire_vault vault = {call_vault_find, c};
     struct wire_tail tail;

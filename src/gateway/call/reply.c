@@ -199,7 +199,7 @@ static void reply_pass_done(struct call *c, const struct wire_frame *f)
 }
 
 /* All events of the frame are in the pipe. */
-static void call_end_frame(struct call *c, const struct wire_frame *f)
+void call_end_frame(struct call *c, const struct wire_frame *f)
 {
     if (c->reply.end_seen)
         pipe_flush(&c->pipe);
@@ -340,10 +340,11 @@ static bool reply_is_unreadable(struct call *c, const struct upstream_head *head
 }
 
 /* A stream has begun and may last for long, and another attempt writes its request again. Messages
- * of errors may yet be compared with the body. */
+ * of errors may yet be compared with the body, and so may the tag that a reply begins with. */
 static void call_drop_sent(struct call *c)
 {
-    if (upstream_has_sent(&c->upstream) && (!c->client.hides || c->in.request->message_count < 2))
+    if (c->frames.kind != FRAMES_WHOLE && upstream_has_sent(&c->upstream) &&
+        !pipe_is_picking(&c->pipe, 0) && (!c->client.hides || c->in.request->message_count < 2))
         buf_give(loop_bufs(c->gl->loop), &c->sent);
 }
 
@@ -381,6 +382,7 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
                 reply_framing(c, head->type),
                 CALL_FRAME_MAX,
                 (struct frames_sink){reply_on_frame, c});
+    frames_offer_rows(&c->frames, call_reply_row);
     frames_lend(&c->frames, c->gl->loop);
     picks = c->frames.kind != FRAMES_WHOLE && c->attempt.phase == CALL_FIRST &&
             pipe_is_picking(&c->pipe, 0);
@@ -393,6 +395,7 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
     c->pipe.options.on_thought = call_on_reasoning;
     c->pipe.options.on_next_thought = call_on_next_thought;
     c->pipe.options.on_cap = call_on_cap;
+    c->pipe.options.asks_for = call_asks_for;
     c->pipe.options.ctx = c;
     c->pipe.options.as_it_is = c->attempt.relays;
     c->pipe.options.at_cap =
@@ -403,8 +406,7 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
         c->attempt.relays && (c->frames.kind == FRAMES_WHOLE) != c->in.request->stream;
     if (c->attempt.streams)
         call_set_timer(c, call_provider(c)->first_ms);
-    if (c->frames.kind != FRAMES_WHOLE)
-        call_drop_sent(c);
+    call_drop_sent(c);
 }
 
 void call_reply_bytes(struct call *c, str bytes)
@@ -412,6 +414,8 @@ void call_reply_bytes(struct call *c, str bytes)
     assert(c->frames.sink.on_frame);
     call_live_begin_bytes(c);
     frames_feed(&c->frames, bytes);
+    if (c->sent.n && call_is_reading(c))
+        call_drop_sent(c);
     if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE)
         reply_fail(
             c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");

@@ -32,6 +32,13 @@ static bool translate_has(const struct call *c, const char *key)
     return v && v->kind != JSON_NULL && v->kind != JSON_FALSE;
 }
 
+static bool translate_has_content(const struct call *c, const char *key)
+{
+    const struct json_node *v = translate_member(c, key);
+
+    return v && json_has_content(c->in.request->doc, v);
+}
+
 static bool translate_has_items(const struct call *c, const char *key)
 {
     const struct json_node *v = translate_member(c, key);
@@ -135,6 +142,26 @@ static const struct row {
      "unsupported_parameter",
      translate_has,
      "this model's provider has no such cache: send the content itself"},
+    {CHAT_OLLAMA,
+     "suffix",
+     "unsupported_parameter",
+     translate_has_content,
+     "this model's provider cannot fill in the middle of a text"},
+    {CHAT_OLLAMA,
+     "raw",
+     "unsupported_parameter",
+     translate_has_content,
+     "this model's provider takes no prompt without a template: send messages to /api/chat"},
+    {CHAT_OLLAMA,
+     "template",
+     "unsupported_parameter",
+     translate_has_content,
+     "this model's provider takes no template: send messages to /api/chat"},
+    {CHAT_OLLAMA,
+     "context",
+     "unsupported_parameter",
+     translate_has_content,
+     "this model's provider takes no tokens: send the conversation as messages to /api/chat"},
 };
 
 static bool translate_check_members(struct call *c, struct err *e)

@@ -11,7 +11,7 @@
 
 #include "gateway/pipe/stage.h"
 
-#define PIPE_MAP_FIRST 8
+#define PIPE_MAP_FIRST 4
 
 struct pipe_number {
     /* Stores the event and returns the copy, which gets its number. */

@@ -246,6 +246,13 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         pipe_split_feed(&p->split, ev);
 }
 
+bool pipe_passes(const struct pipe *p, uint32_t block, str text)
+{
+    assert(p->first == p);
+    return p->cap.state == PIPE_UNDER && !p->reasoning.waiting_n &&
+           pipe_split_passes(&p->split, block, text);
+}
+
 void pipe_flush(struct pipe *p)
 {
     assert(p->first == p);

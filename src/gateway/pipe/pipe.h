@@ -72,6 +72,9 @@ void pipe_begin(struct pipe *p);
 /* No frame will come for now: frees the memory of the last one, which has no events any more. */
 void pipe_rest(struct pipe *p);
 void pipe_feed(struct pipe *p, const struct chat_event *ev);
+/* Whether a text of the first choice, fed as the only event of a frame, would come out unchanged as
+ * the frame's only event. Several such texts of one block may be fed as one. */
+bool pipe_passes(const struct pipe *p, uint32_t block, str text);
 /* The text has ended, or continues in another call: emits the events that were held back. */
 void pipe_flush(struct pipe *p);
 /* Adds an event to the current frame unchanged. The caller may change the copy. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/pipe/split.h"
 
+#include "base/ctype.h"
+
 enum pipe_held_why {
     PIPE_HELD_INSIDE, /* the text may be inside reasoning or not: that of a second call, or the text
                          after something that came while reasoning was open. A closer decides; if
@@ -326,6 +328,18 @@ bool pipe_split_may_pick(const struct pipe_options *o)
     return o->format && o->format->picks && !o->format->also && !o->inside;
 }
 
+enum split_match pipe_split_pick_front(const struct pipe_options *o, str front, bool more,
+                                       const struct split_format **out)
+{
+    enum split_match found = split_pick(front, more, out);
+
+    if (found != SPLIT_FULL_MATCH || !o->asks_for || !split_format_is_prompted(*out) ||
+        !o->asks_for(o->ctx, str_c((*out)->id)))
+        return found;
+    *out = split_format_plain();
+    return SPLIT_NO_MATCH;
+}
+
 bool pipe_split_is_picking(const struct pipe_split *s)
 {
     return s->state == PIPE_IDLE && !s->picked && pipe_split_may_pick(s->shared->options);
@@ -421,7 +435,8 @@ static bool pipe_split_is_plain(struct pipe_split *s, str text)
 
     if (!s->shared->options->format)
         return true;
-    if (text.n && pipe_split_is_picking(s) && split_pick(text, true, &picked) == SPLIT_NO_MATCH)
+    if (text.n && pipe_split_is_picking(s) &&
+        pipe_split_pick_front(s->shared->options, text, true, &picked) == SPLIT_NO_MATCH)
         pipe_split_pick(s, picked);
     return s->state == PIPE_PLAIN && text.n;
 }
@@ -447,6 +462,17 @@ static void pipe_split_text(struct pipe_split *s, const struct chat_event *ev)
         pipe_split_pick(s, s->splitter->format);
     if (!s->emitted && ev->text.n)
         *s->shared->touched = true;
+}
+
+bool pipe_split_passes(const struct pipe_split *s, uint32_t block, str text)
+{
+    if (!text.n || s->strips)
+        return false;
+    if (!s->shared->options->format || s->state == PIPE_PLAIN)
+        return true;
+    return s->state == PIPE_SPLITTING && s->kind == SPLIT_ANSWER && s->block == block && !s->held &&
+           !s->after_marker && !s->space.n && !s->gap.n && !char_is_space(text.p[text.n - 1]) &&
+           split_is_answer(s->splitter, text);
 }
 
 /* The first text after a marker that is not in it: without the white space at its front. */

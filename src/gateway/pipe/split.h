@@ -64,6 +64,9 @@ void pipe_split_feed(struct pipe_split *s, const struct chat_event *ev);
 void pipe_split_flush(struct pipe_split *s);
 /* The block has ended. The stage emits the bytes that no later text can change. */
 void pipe_split_end_block(struct pipe_split *s, uint32_t block);
+/* Whether the stage passes a text of this block unchanged and holds nothing of it. It also passes
+ * several such texts unchanged that are joined to one. */
+bool pipe_split_passes(const struct pipe_split *s, uint32_t block, str text);
 /* Another reply continues where this one was cut. With "auto", its beginning selects its format. If
  * no answer came before, white space at its beginning is dropped. */
 void pipe_split_continue(struct pipe_split *s, bool answered);
@@ -76,5 +79,8 @@ bool pipe_split_is_picking(const struct pipe_split *s);
 void pipe_split_set_plain(struct pipe_split *s);
 /* Whether the beginning of a text selects its format. */
 bool pipe_split_may_pick(const struct pipe_options *o);
+/* split_pick; a tag that the request asks for is no marker. */
+enum split_match pipe_split_pick_front(const struct pipe_options *o, str front, bool more,
+                                       const struct split_format **out);
 /* Whether the event, which is about to be fed, is all of a thought. */
 bool pipe_split_is_sealed(const struct pipe_split *s, const struct chat_event *ev);

@@ -45,6 +45,9 @@ struct pipe_options {
     void (*on_next_thought)(void *ctx); /* another thought follows, and no line has ended */
     /* Called when the cap is reached; returns a higher cap to raise it. May be NULL. */
     int64_t (*on_cap)(void *ctx);
+    /* With "auto": whether the request asks for this tag, which is then part of the answer. May be
+     * NULL. */
+    bool (*asks_for)(void *ctx, str tag);
     void *ctx;
 };
 

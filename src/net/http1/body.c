@@ -1,7 +1,8 @@
 /* body.c - framing taken off: lengths counted, chunks joined.
  *
  * All of a chunked body but its data is read by one table: the state, the kind of byte, the next
- * state. Data is handed on in the pieces it came in.
+ * state. Data is handed on in the pieces it came in, or, if the caller allows it, with the chunks
+ * of a piece moved together.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -198,14 +199,25 @@ static void http1_body_step(struct http1_body *b, char c)
 }
 
 /* As much of the bytes as the length or the chunk still has. */
-static size_t http1_take_data(struct http1_body *b, str bytes, struct http1_sink sink)
+static str http1_take_data(struct http1_body *b, str bytes)
 {
-    size_t n = bytes.n < b->left ? bytes.n : (size_t)b->left;
+    str data = str_slice(bytes, 0, bytes.n < b->left ? bytes.n : (size_t)b->left);
 
-    b->left -= n;
-    if (n > 0)
-        sink.on_bytes(sink.ctx, str_slice(bytes, 0, n));
-    return n;
+    b->left -= data.n;
+    return data;
+}
+
+/* Adds a chunk's data to the data before it in the same memory, over the framing between them. */
+static str http1_join_data(str joined, str data)
+{
+    char *end = (char *)(uintptr_t)joined.p + joined.n;
+
+    if (joined.n == 0)
+        return data;
+    assert(end <= data.p);
+    memmove(end, data.p, data.n);
+    joined.n += data.n;
+    return joined;
 }
 
 /* Between two chunks there is mostly CRLF, a few digits and CRLF: all of it at once, or nothing. */
@@ -231,9 +243,12 @@ static size_t http1_step_over(struct http1_body *b, str bytes)
 static size_t http1_feed_chunked(struct http1_body *b, str bytes, struct http1_sink sink)
 {
     size_t at = 0, over;
+    str joined = STR("");
 
     assert(b->state > S_BAD && b->state < S_COUNT);
     while (at < bytes.n && !b->done && !b->fault.status) {
+        str data;
+
         over = b->state == S_DATA_CR ? http1_step_over(b, str_slice(bytes, at, bytes.n)) : 0;
         if (over) {
             at += over;
@@ -243,10 +258,17 @@ static size_t http1_feed_chunked(struct http1_body *b, str bytes, struct http1_s
             http1_body_step(b, bytes.p[at++]);
             continue;
         }
-        at += http1_take_data(b, str_slice(bytes, at, bytes.n), sink);
+        data = http1_take_data(b, str_slice(bytes, at, bytes.n));
+        at += data.n;
+        if (b->joins)
+            joined = http1_join_data(joined, data);
+        else
+            sink.on_bytes(sink.ctx, data);
         if (b->left == 0)
             b->state = S_DATA_CR;
     }
+    if (joined.n > 0)
+        sink.on_bytes(sink.ctx, joined);
     assert(at <= bytes.n);
     return at;
 }
@@ -262,7 +284,7 @@ void http1_body_init(struct http1_body *b, const struct http1_head *h)
 
 size_t http1_body_feed(struct http1_body *b, str bytes, struct http1_sink sink)
 {
-    size_t used;
+    str data;
 
     if (b->done || b->fault.status)
         return 0;
@@ -270,10 +292,11 @@ size_t http1_body_feed(struct http1_body *b, str bytes, struct http1_sink sink)
     case HTTP1_NONE:
         return 0;
     case HTTP1_LENGTH:
-        used = http1_take_data(b, bytes, sink);
-        assert(used <= bytes.n);
+        data = http1_take_data(b, bytes);
+        if (data.n > 0)
+            sink.on_bytes(sink.ctx, data);
         b->done = b->left == 0;
-        return used;
+        return data.n;
     case HTTP1_CHUNKED:
         return http1_feed_chunked(b, bytes, sink);
     case HTTP1_TO_CLOSE:

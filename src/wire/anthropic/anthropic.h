@@ -46,6 +46,7 @@ enum anthropic_think {
 };
 struct anthropic_model {
     enum anthropic_think think;
+    int max_tokens;   /* of a request whose client gives none: the API requires it */
     bool xhigh;       /* supports effort xhigh */
     bool no_sampling; /* refuses temperature, top_p, top_k */
     bool omits;       /* omits the text of thinking unless asked for it */

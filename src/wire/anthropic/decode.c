@@ -32,8 +32,9 @@ static void anthropic_decode_know(int64_t *to, int64_t n)
         *to = n;
 }
 
+/* The usage at the start of a message has only placeholders for the output. */
 static void anthropic_decode_emit_usage(struct wire_decoder *d, const struct json *doc,
-                                        const struct json_node *v)
+                                        const struct json_node *v, bool final)
 {
     struct anthropic_decoder *s = d->state;
     struct chat_usage u = chat_usage_none;
@@ -51,9 +52,11 @@ static void anthropic_decode_emit_usage(struct wire_decoder *d, const struct jso
                   (s->cache_write > 0 ? s->cache_write : 0);
     u.cache_read = s->cache_read;
     u.cache_write = s->cache_write;
-    u.output = json_get_count(doc, v, "output_tokens");
-    u.reasoning =
-        json_get_count(doc, json_find(doc, v, STR("output_tokens_details")), "thinking_tokens");
+    if (final) {
+        u.output = json_get_count(doc, v, "output_tokens");
+        u.reasoning =
+            json_get_count(doc, json_find(doc, v, STR("output_tokens_details")), "thinking_tokens");
+    }
     u.raw = json_raw(doc, v);
     wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
 }
@@ -107,7 +110,7 @@ static void anthropic_decode_on_message_start(struct wire_decoder *d, const stru
     anthropic_blocks_end(d);
     anthropic_decode_emit_start(d, doc, message);
     anthropic_decode_emit_extras(d, doc, message, message_known);
-    anthropic_decode_emit_usage(d, doc, json_find(doc, message, STR("usage")));
+    anthropic_decode_emit_usage(d, doc, json_find(doc, message, STR("usage")), false);
 }
 
 static void anthropic_decode_on_block_start(struct wire_decoder *d, const struct json *doc,
@@ -142,7 +145,7 @@ static void anthropic_decode_on_message_delta(struct wire_decoder *d, const stru
     anthropic_blocks_end(d);
     anthropic_decode_emit_extras(d, doc, delta, "stop_reason stop_sequence");
     anthropic_decode_emit_extras(d, doc, root, "type delta usage");
-    anthropic_decode_emit_usage(d, doc, json_find(doc, root, STR("usage")));
+    anthropic_decode_emit_usage(d, doc, json_find(doc, root, STR("usage")), true);
     anthropic_decode_emit_stop(d, doc, delta);
 }
 
@@ -247,7 +250,7 @@ void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
          b = json_next(f->doc, content, b))
         anthropic_decode_whole_block(d, f->doc, b, index++);
     anthropic_decode_emit_extras(d, f->doc, root, message_known);
-    anthropic_decode_emit_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
+    anthropic_decode_emit_usage(d, f->doc, json_find(f->doc, root, STR("usage")), true);
     anthropic_decode_emit_stop(d, f->doc, root);
     anthropic_decode_ensure_stop(d);
 }

@@ -11,7 +11,7 @@
 
 #define BUDGET_TOKENS_MIN 1024
 #define ANSWER_TOKENS_MIN 1024 /* room that stays for the answer */
-#define MAX_TOKENS_DEFAULT 4096
+#define MAX_TOKENS_OLD 4096    /* every model allows this */
 
 /* Properties of a family of models from a version on. The first matching row applies. */
 static const struct {
@@ -19,15 +19,16 @@ static const struct {
     int from;           /* version times 100, or 0 for any */
     struct anthropic_model is;
 } models[] = {
-    {"fable", 0, {ANTHROPIC_ALWAYS, .xhigh = true, .no_sampling = true, .omits = true}},
-    {"mythos", 0, {ANTHROPIC_ALWAYS, .xhigh = true, .no_sampling = true, .omits = true}},
-    {"opus", 505, {ANTHROPIC_ALWAYS, .xhigh = true, .no_sampling = true, .omits = true}},
-    {"claude", 407, {ANTHROPIC_ADAPTIVE, .xhigh = true, .no_sampling = true, .omits = true}},
-    {"claude", 406, {ANTHROPIC_ADAPTIVE, .xhigh = false}},
-    {"claude", 307, {ANTHROPIC_BUDGET, .xhigh = false}},
-    {"claude", 1, {ANTHROPIC_NEVER, .xhigh = false}},
-    {"claude", 0, {ANTHROPIC_ADAPTIVE, .xhigh = true}}, /* an alias without a number is new */
-    {"", 0, {ANTHROPIC_BUDGET, .unknown = true}}, /* other makers with this API know budgets */
+    {"fable", 0, {ANTHROPIC_ALWAYS, 32000, .xhigh = true, .no_sampling = true, .omits = true}},
+    {"mythos", 0, {ANTHROPIC_ALWAYS, 32000, .xhigh = true, .no_sampling = true, .omits = true}},
+    {"opus", 505, {ANTHROPIC_ALWAYS, 32000, .xhigh = true, .no_sampling = true, .omits = true}},
+    {"claude", 407, {ANTHROPIC_ADAPTIVE, 32000, .xhigh = true, .no_sampling = true, .omits = true}},
+    {"claude", 406, {ANTHROPIC_ADAPTIVE, 32000, .xhigh = false}},
+    {"claude", 307, {ANTHROPIC_BUDGET, 32000, .xhigh = false}},
+    {"claude", 1, {ANTHROPIC_NEVER, MAX_TOKENS_OLD, .xhigh = false}},
+    /* An alias without a number is new. Other makers with this API know budgets. */
+    {"claude", 0, {ANTHROPIC_ADAPTIVE, 32000, .xhigh = true}},
+    {"", 0, {ANTHROPIC_BUDGET, MAX_TOKENS_OLD, .unknown = true}},
 };
 
 /* A run of one or two digits at *at, or -1: longer runs are dates. */
@@ -110,7 +111,7 @@ static int64_t anthropic_thinking_max_tokens_of(const struct json *doc,
 
     if (str_u64(plan->max_tokens, &limit) && limit < INT64_MAX / 4)
         return (int64_t)limit;
-    return now > 0 && now < INT64_MAX / 4 ? now : MAX_TOKENS_DEFAULT;
+    return now > 0 && now < INT64_MAX / 4 ? now : MAX_TOKENS_OLD;
 }
 
 static void anthropic_thinking_set_budget(const struct json *doc, const struct wire_plan *plan,

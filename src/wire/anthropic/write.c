@@ -8,7 +8,6 @@
  */
 #include "wire/anthropic/anthropic.h"
 
-#define MAX_TOKENS_DEFAULT 4096
 #define BUDGET_TOKENS_MIN 1024
 
 struct turn {
@@ -413,7 +412,7 @@ static void anthropic_write_put_max_tokens(const struct chat_request *r, struct 
 
     json_out_key(o, STR("max_tokens"));
     if (!str_u64(r->max_tokens, &max) || max > INT64_MAX / 2)
-        max = MAX_TOKENS_DEFAULT;
+        max = (uint64_t)anthropic_model_of(r->model).max_tokens;
     if (budget >= 0 && (uint64_t)budget >= max && r->tool_count == 0)
         max += (uint64_t)budget;
     json_out_u64(o, max);

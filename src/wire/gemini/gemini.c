@@ -246,16 +246,7 @@ static void gemini_path(str model, bool stream, struct buf *out)
     if (str_starts(model, STR("models/")))
         model = str_slice(model, 7, model.n);
     buf_add(out, STR("/v1beta/models/"));
-    for (size_t i = 0; i < model.n; i++) {
-        uint8_t c = (uint8_t)model.p[i];
-        bool plain = char_is_letter((char)c) || char_is_digit((char)c) || c == '-' || c == '_' ||
-                     c == '.' || c == '~' || c == '@' || c == '/';
-
-        if (plain)
-            buf_add_c(out, (char)c);
-        else
-            buf_printf(out, "%%%02X", c);
-    }
+    buf_add_percent(out, model, "@/");
     buf_add(out, stream ? STR(":streamGenerateContent?alt=sse") : STR(":generateContent"));
 }
 

@@ -9,6 +9,21 @@
 #include "wire/internal.h"
 #include "wire/ollama/ollama.h"
 
+/* Before the text and the members of the message; /api/generate has them beside the model. */
+static void ollama_encode_message_begin(struct wire_encoder *en)
+{
+    buf_add(en->out,
+            en->wire == &wire_ollama_prompt
+                ? STR(",\"response\":")
+                : STR(",\"message\":{\"role\":\"assistant\",\"content\":"));
+}
+
+static void ollama_encode_message_end(struct wire_encoder *en)
+{
+    if (en->wire != &wire_ollama_prompt)
+        buf_add_c(en->out, '}');
+}
+
 /* Text as the inside of a JSON string, into a rope. */
 static void ollama_encode_hold(struct wire_encoder *en, struct rope *r, str text)
 {
@@ -45,8 +60,10 @@ void ollama_ping(struct wire_encoder *en)
 {
     assert(en->stream);
     ollama_encode_line_begin(en);
-    ollama_encode_line_end(
-        en, ",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}");
+    ollama_encode_message_begin(en);
+    buf_add(en->out, STR("\"\""));
+    ollama_encode_message_end(en);
+    ollama_encode_line_end(en, ",\"done\":false}");
 }
 
 /* The format has no comments, so the note is a line without other content. */
@@ -54,8 +71,10 @@ void ollama_note(struct wire_encoder *en, str words)
 {
     assert(en->stream);
     ollama_encode_line_begin(en);
-    json_print(
-        en->out, ",'message':{'role':'assistant','content':''},'x-rationale-usage':%q", words);
+    ollama_encode_message_begin(en);
+    buf_add(en->out, STR("\"\""));
+    ollama_encode_message_end(en);
+    json_print(en->out, ",'x-rationale-usage':%q", words);
     ollama_encode_line_end(en, ",\"done\":false}");
 }
 
@@ -70,11 +89,12 @@ static void ollama_encode_text(struct wire_encoder *en, str text, bool thinking)
         return;
     }
     ollama_encode_line_begin(en);
-    buf_add(en->out,
-            thinking ? STR(",\"message\":{\"role\":\"assistant\",\"content\":\"\",\"thinking\":")
-                     : STR(",\"message\":{\"role\":\"assistant\",\"content\":"));
+    ollama_encode_message_begin(en);
+    if (thinking)
+        buf_add(en->out, STR("\"\",\"thinking\":"));
     json_quote(en->out, text);
-    ollama_encode_line_end(en, "},\"done\":false}");
+    ollama_encode_message_end(en);
+    ollama_encode_line_end(en, ",\"done\":false}");
 }
 
 /* ---- calls ---- */
@@ -148,11 +168,13 @@ static void ollama_encode_flush_calls(struct wire_encoder *en)
 
         if (en->stream) {
             ollama_encode_line_begin(en);
-            buf_add(en->out,
-                    STR(",\"message\":{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["));
+            ollama_encode_message_begin(en);
+            buf_add(en->out, STR("\"\",\"tool_calls\":["));
             ollama_encode_add_call(en, c, en->out);
             json_join_lines(en->out, at);
-            ollama_encode_line_end(en, "]},\"done\":false}");
+            buf_add_c(en->out, ']');
+            ollama_encode_message_end(en);
+            ollama_encode_line_end(en, ",\"done\":false}");
             continue;
         }
         if (s->tool_calls.n)
@@ -244,13 +266,13 @@ static void ollama_encode_finish(struct wire_encoder *en)
     assert(!s->calls);
     at = en->out->n;
     ollama_encode_line_begin(en);
-    buf_add(en->out, STR(",\"message\":{\"role\":\"assistant\""));
-    ollama_encode_add_rope(en->out, ",\"content\":\"", &s->content, "\"");
+    ollama_encode_message_begin(en);
+    ollama_encode_add_rope(en->out, "\"", &s->content, "\"");
     if (s->thinking.n)
         ollama_encode_add_rope(en->out, ",\"thinking\":\"", &s->thinking, "\"");
     if (s->tool_calls.n)
         ollama_encode_add_rope(en->out, ",\"tool_calls\":[", &s->tool_calls, "]");
-    buf_add_c(en->out, '}');
+    ollama_encode_message_end(en);
     ollama_encode_add_end(en);
     json_join_lines(en->out, at);
     ollama_encode_line_end(en, "}");

@@ -15,6 +15,13 @@ static void ollama_path(str model, bool stream, struct buf *out)
     buf_add(out, STR("/api/chat"));
 }
 
+static void ollama_prompt_path(str model, bool stream, struct buf *out)
+{
+    (void)model;
+    (void)stream;
+    buf_add(out, STR("/api/generate"));
+}
+
 /* ---- errors ---- */
 
 void ollama_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
@@ -96,7 +103,10 @@ static void ollama_decode_call(struct wire_decoder *d, const struct json *doc,
     const struct json_node *f = json_find(doc, v, STR("function"));
     const struct json_node *arguments = json_find(doc, f, STR("arguments"));
     str id = json_get_as_text(doc, v, "id", &d->scratch), text;
+    str name = json_get_as_text(doc, f, "name", &d->scratch);
 
+    if (!name.n) /* nobody could run it */
+        return;
     s->kind = 0;
     if (!ollama_block_new(d, &s->block))
         return;
@@ -106,10 +116,7 @@ static void ollama_decode_call(struct wire_decoder *d, const struct json *doc,
     arena_text_reset(&s->thought);
     s->calls++;
     wire_emit(d,
-              &(struct chat_event){.kind = CHAT_CALL,
-                                   .block = s->block,
-                                   .id = id,
-                                   .name = json_get_as_text(doc, f, "name", &d->scratch)});
+              &(struct chat_event){.kind = CHAT_CALL, .block = s->block, .id = id, .name = name});
     if (json_is_object(arguments))
         text = json_raw(doc, arguments);
     else if (!json_text(doc, arguments, &d->scratch, &text) || !text.n)
@@ -230,26 +237,15 @@ void ollama_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     ollama_line(d, f, true);
 }
 
-const struct wire wire_ollama = {
-    .dialect = CHAT_OLLAMA,
-    .name = "ollama",
-    .in_turn = true,
-    .one_thought = true,
-    .stream_framing = WIRE_NDJSON,
-    .whole_type = "application/json; charset=utf-8",
-    .stream_type = "application/x-ndjson",
-    .read = ollama_read,
-    .write = ollama_write,
-    .patch = ollama_patch,
-    .path = ollama_path,
-    .decoder_size = sizeof(struct ollama_decoder),
-    .encoder_size = sizeof(struct ollama_encoder),
-    .decode = ollama_decode,
-    .decode_whole = ollama_decode_whole,
-    .encode = ollama_encode,
-    .relay = ollama_relay,
-    .ping = ollama_ping,
-    .note = ollama_note,
-    .write_error = ollama_write_error,
-    .read_error = ollama_read_error,
-};
+#define OLLAMA_ROW                                                                                 \
+    .dialect = CHAT_OLLAMA, .name = "ollama", .in_turn = true, .one_thought = true,                \
+    .stream_framing = WIRE_NDJSON, .whole_type = "application/json; charset=utf-8",                \
+    .stream_type = "application/x-ndjson", .write = ollama_write, .patch = ollama_patch,           \
+    .decoder_size = sizeof(struct ollama_decoder), .encoder_size = sizeof(struct ollama_encoder),  \
+    .decode = ollama_decode, .decode_whole = ollama_decode_whole, .encode = ollama_encode,         \
+    .relay = ollama_relay, .ping = ollama_ping, .note = ollama_note,                               \
+    .write_error = ollama_write_error, .read_error = ollama_read_error
+
+const struct wire wire_ollama = {OLLAMA_ROW, .read = ollama_read, .path = ollama_path};
+const struct wire wire_ollama_prompt = {
+    OLLAMA_ROW, .read = ollama_read_prompt, .path = ollama_prompt_path};

@@ -3,8 +3,11 @@
  * A reply is lines of JSON, each with a piece of thinking, of content, or whole tool calls; the
  * last has done: true. Older servers give calls no ids: we name them call_0, call_1... in their
  * order. Thinking before a call is sent back with it if the server gave the call an id; our own ids
- * are the same in every reply, so the vault cannot use them. The format of /api/generate (response,
- * thinking) is read too.
+ * are the same in every reply, so the vault cannot use them.
+ *
+ * Clients may also use /api/generate: a prompt in place of messages, and texts beside the model in
+ * place of a message. A provider of this dialect gets such a request as it is; only a second call
+ * of a cut reply, and other dialects, get it as messages.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,6 +49,8 @@ struct ollama_encoder {
 };
 
 bool ollama_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
+bool ollama_read_prompt(const struct json *doc, struct arena *a, struct chat_request *out,
+                        struct err *e);
 void ollama_write(const struct chat_request *r, struct buf *out);
 void ollama_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits);
 

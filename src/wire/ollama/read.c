@@ -1,4 +1,4 @@
-/* read.c - a body of /api/chat as a chat request.
+/* read.c - a body of /api/chat or /api/generate as a chat request.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -239,6 +239,41 @@ static bool ollama_read_messages(struct reader *g, const struct json_node *root)
     return true;
 }
 
+/* The system prompt and the user's message of /api/generate. Without a prompt the model is to be
+ * loaded. */
+static bool ollama_read_question(struct reader *g, const struct json_node *root)
+{
+    const struct json *doc = g->r.doc;
+    const struct json_node *images = json_get(doc, root, "images");
+    const struct json_node *texts[] = {json_get(doc, root, "system"),
+                                       json_get(doc, root, "prompt")};
+    static const char *const names[] = {"system", "prompt"};
+    struct chat_message *m;
+    str text;
+
+    if (images && images->kind != JSON_ARRAY)
+        return request_fail(&g->r, NULL, "images", "must be a list");
+    m = g->r.out->messages = arena_zero(g->r.a, 2, sizeof *m);
+    for (size_t i = 0; i < 2; i++) {
+        text = STR("");
+        if (texts[i] && !json_text(doc, texts[i], g->r.a, &text))
+            return request_fail(&g->r, NULL, names[i], "must be a string");
+        if (!text.n && (i == 0 || !images || !json_first(doc, images)))
+            continue;
+        *m = (struct chat_message){.role = i ? CHAT_USER : CHAT_SYSTEM, .name = STR("")};
+        m->parts = arena_zero(g->r.a, 1 + json_count(doc, images), sizeof *m->parts);
+        m->parts[0] = part_new(CHAT_PART_TEXT, CHAT_OLLAMA);
+        m->parts[0].text = text;
+        m->part_count = text.n > 0;
+        if (i && !ollama_read_images(g, NULL, images, m))
+            return false;
+        m++;
+    }
+    if (m > g->r.out->messages && m[-1].role == CHAT_USER)
+        g->r.out->message_count = (size_t)(m - g->r.out->messages);
+    return true;
+}
+
 /* ---- settings ---- */
 
 static bool ollama_read_tool(const struct request_reader *r, const struct request_path *at,
@@ -335,7 +370,14 @@ static bool ollama_read_format(const struct request_reader *r, const struct json
     return true;
 }
 
-bool ollama_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
+static bool ollama_read_chat(struct reader *g, const struct json_node *root)
+{
+    return ollama_read_messages(g, root) && request_read_tools(&g->r, root, ollama_read_tool);
+}
+
+/* `said` reads what the two routes have under different names. */
+static bool ollama_read_body(const struct json *doc, struct arena *a, struct chat_request *out,
+                             bool (*said)(struct reader *, const struct json_node *), struct err *e)
 {
     const struct json_node *root = json_root(doc);
     struct reader g = {.r = {.doc = doc, .a = a, .e = e, .out = out, .brackets = true}};
@@ -344,7 +386,17 @@ bool ollama_read(const struct json *doc, struct arena *a, struct chat_request *o
         return err_set(e, ERR_INPUT, "the body must be a JSON object");
     part_request_init(out, CHAT_OLLAMA, doc);
     out->stream = out->stream_usage = true;
-    return request_read_head(&g.r, root) && ollama_read_messages(&g, root) &&
-           request_read_tools(&g.r, root, ollama_read_tool) && ollama_read_options(&g.r, root) &&
+    return request_read_head(&g.r, root) && said(&g, root) && ollama_read_options(&g.r, root) &&
            ollama_read_think(&g.r, root) && ollama_read_format(&g.r, root);
+}
+
+bool ollama_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e)
+{
+    return ollama_read_body(doc, a, out, ollama_read_chat, e);
+}
+
+bool ollama_read_prompt(const struct json *doc, struct arena *a, struct chat_request *out,
+                        struct err *e)
+{
+    return ollama_read_body(doc, a, out, ollama_read_question, e);
 }

@@ -180,6 +180,8 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
     if (!function)
         function = custom ? custom : v; /* name and arguments without a box around them */
     name = json_get_as_text(&d->doc, function, "name", &d->scratch);
+    if (!c->calls && !id.n && !name.n && !json_get(&d->doc, function, "arguments") && !custom)
+        return; /* it says nothing, so no call begins */
     call = openai_calls_call_of(d, c, json_get_count(&d->doc, v, "index"), id, name.n > 0);
     if (!call)
         return;

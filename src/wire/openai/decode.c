@@ -10,8 +10,6 @@
  */
 #include "wire/openai/openai.h"
 
-#define HEAD_STEP 64 /* the room for a chunk's head is a multiple of it */
-
 bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now)
 {
     if (c->now == now && now != OPENAI_CALL)
@@ -459,21 +457,8 @@ static const struct json_node *openai_decode_news(struct wire_decoder *d,
                                                   const struct json_node *root,
                                                   const struct json_node *choices)
 {
-    struct openai_decoding *s = d->state;
-    size_t size = choices ? choices->at - root->at : 0;
-    const char *head = d->doc.src.p + root->at;
-
-    if (size == 0 || size > OPENAI_HEAD_MAX)
-        return json_first(&d->doc, root);
-    if (s->head_size == size && memcmp(s->head, head, size) == 0)
+    if (choices && repeat_frame_knows_head(d, str_slice(d->doc.src, 0, choices->at)))
         return json_next(&d->doc, root, choices - 1);
-    if (size > s->head_room) {
-        s->head_room = (size + HEAD_STEP - 1) / HEAD_STEP * HEAD_STEP;
-        s->head = arena_alloc(d->arena, s->head_room);
-    }
-    assert(size <= s->head_room);
-    memcpy(s->head, head, size);
-    s->head_size = size;
     return json_first(&d->doc, root);
 }
 

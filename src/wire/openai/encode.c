@@ -271,6 +271,7 @@ void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct c
                   struct buf *out)
 {
     struct openai_encoding *s = en->state;
+    struct openai_said_call *call;
 
     switch (ev->kind) {
     case CHAT_TEXT:
@@ -288,7 +289,9 @@ void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct c
         openai_encode_delta_call(openai_said_call_new(en, c, ev), out);
         break;
     default:
-        openai_encode_delta_arguments(openai_said_call(c, ev->block), ev->text, out);
+        call = openai_said_call(c, ev->block);
+        openai_encode_delta_arguments(
+            call, call->custom ? part_custom_input(ev->text, en->arena) : ev->text, out);
         break;
     }
 }

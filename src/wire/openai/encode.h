@@ -91,7 +91,7 @@ bool openai_unrequested_chunk(const struct wire_encoder *en, const struct json *
 void openai_unrequested_edit(const struct wire_encoder *en, const struct json *doc,
                              struct json_edits *ed);
 /* Passes an untouched frame on, without `"usage": null` for such a client. The second form does so
- * for a frame that repeats the last one; false if the frame must be parsed. */
+ * for a frame that repeats the last one, or a row of them; false if the frame must be parsed. */
 void openai_unrequested_pass(struct wire_encoder *en, const struct wire_frame *f);
 bool openai_unrequested_again(struct wire_encoder *en, const struct wire_frame *f) MUST_USE;
 void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev);

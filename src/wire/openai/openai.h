@@ -118,12 +118,9 @@ struct openai_extra {
     uint64_t name, value; /* hashes */
 };
 
-#define OPENAI_HEAD_MAX 512
 #define OPENAI_EXTRAS_TOLD 32
 
 struct openai_decoding {
-    char *head; /* bytes before the choices of the last chunk, up to OPENAI_HEAD_MAX */
-    size_t head_size, head_room;
     struct openai_choice *choices, *last;
     size_t count;
     struct openai_choice only;   /* the first: most replies have one */

@@ -27,17 +27,50 @@ static void openai_relay_edit_thought(const struct wire_encoder *en, struct json
     json_edit_set_text(ed, message, STR("reasoning_content"), text);
 }
 
-/* Calls that were found in the text. */
+static void openai_relay_print_call(struct wire_encoder *en, struct openai_said_call *call,
+                                    struct buf *out)
+{
+    str arguments = arena_text_str(&call->arguments);
+
+    if (call->custom)
+        json_print(out,
+                   "{'id':%q,'type':'custom','custom':{'name':%q,'input':%q}}",
+                   call->id,
+                   call->name,
+                   part_custom_input(arguments, en->arena));
+    else
+        json_print(out,
+                   "{'id':%q,'type':'function','function':{'name':%q,'arguments':%q}}",
+                   call->id,
+                   call->name,
+                   arguments.n ? arguments : STR("{}"));
+}
+
+/* Whether the message itself has the call. One without an id may be any. */
+static bool openai_relay_lists_call(const struct openai_relay_frame *r,
+                                    const struct json_node *list, str id)
+{
+    JSON_FOREACH_ITEM(v, r->doc, list)
+        if (openai_empty(r->doc, json_get(r->doc, v, "id")) ||
+            json_is(r->doc, json_get(r->doc, v, "id"), id))
+            return true;
+    return false;
+}
+
+/* Calls that were found in the text come after the provider's own. */
 static void openai_relay_edit_calls(struct openai_relay_frame *r, struct json_edits *ed,
                                     const struct json_node *message, uint32_t choice)
 {
     struct openai_said *c = openai_said(r->en, choice);
+    const struct json_node *list = json_get(r->doc, message, "tool_calls");
+    bool first = !json_is_array(list) || !json_first(r->doc, list);
     struct buf b;
 
     for (size_t i = 0; i < r->n; i++) {
         const struct chat_event *ev = &r->events[i];
 
-        if (ev->choice == choice && ev->kind == CHAT_CALL)
+        if (ev->choice == choice && ev->kind == CHAT_CALL &&
+            !openai_relay_lists_call(r, list, ev->id))
             openai_said_call_new(r->en, c, ev);
         else if (ev->choice == choice && ev->kind == CHAT_ARGUMENTS &&
                  openai_said_call(c, ev->block))
@@ -46,16 +79,18 @@ static void openai_relay_edit_calls(struct openai_relay_frame *r, struct json_ed
     if (!c->calls)
         return;
     buf_init(&b, OPENAI_WHOLE_MAX);
-    for (const struct openai_said_call *call = c->calls; call; call = call->next) {
-        buf_add_c(&b, call == c->calls ? '[' : ',');
-        json_print(&b,
-                   "{'id':%q,'type':'function','function':{'name':%q,'arguments':%q}}",
-                   call->id,
-                   call->name,
-                   call->arguments.n ? arena_text_str(&call->arguments) : STR("{}"));
+    for (struct openai_said_call *call = c->calls; call; call = call->next) {
+        if (first)
+            buf_add_c(&b, call == c->calls ? '[' : ',');
+        openai_relay_print_call(r->en, call, &b);
+        if (!first)
+            json_edit_insert(ed, list, NULL, arena_dup(&r->a, buf_str(&b)));
+        if (!first)
+            buf_reset(&b);
     }
     buf_add_c(&b, ']');
-    json_edit_set(ed, message, STR("tool_calls"), arena_dup(&r->a, buf_str(&b)));
+    if (first)
+        json_edit_set(ed, message, STR("tool_calls"), arena_dup(&r->a, buf_str(&b)));
     buf_release(&b);
 }
 
@@ -162,7 +197,7 @@ static void openai_relay_edit_message(struct openai_relay_frame *r, struct json_
     openai_relay_drop_thoughts(ed, message, &of, openai_relay_details_fit(r, &of, &now));
     if (now.thought.any)
         openai_relay_edit_thought(r->en, ed, message, &of, openai_relay_joined(&now.thought));
-    if (now.calls && !openai_relay_has_calls(r, &of))
+    if (now.calls && openai_empty(r->doc, json_fields_get(&of, OPENAI_AT_FUNCTION_CALL)))
         openai_relay_edit_calls(r, ed, message, index);
     if (!now.text.any && (!content || content->kind == JSON_NULL))
         return;

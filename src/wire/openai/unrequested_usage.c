@@ -115,11 +115,34 @@ void openai_unrequested_pass(struct wire_encoder *en, const struct wire_frame *f
     s->null_left = f->data.n - from;
 }
 
+/* A row of frames: all at once if none of them has the bytes, or else one after the other. */
+static void openai_unrequested_row(struct wire_encoder *en, const struct wire_frame *f)
+{
+    const struct openai_encoding *s = en->state;
+    const str end = STR("\n\n");
+    struct wire_frame one = *f;
+
+    assert(f->again && !f->data.n);
+    if (!openai_usage_is_unrequested(en) || (s->null_shape == f->shape && !s->null_size)) {
+        buf_add(en->out, f->raw);
+        return;
+    }
+    for (str rest = f->raw; rest.n > 0; rest = str_slice(rest, one.raw.n, rest.n)) {
+        one.raw = str_slice(rest, 0, str_find(rest, end) + end.n);
+        one.data = str_slice(one.raw, sizeof "data: " - 1, one.raw.n - end.n);
+        openai_relay(en, &one, NULL, 0, false);
+    }
+}
+
 bool openai_unrequested_again(struct wire_encoder *en, const struct wire_frame *f)
 {
     const struct openai_encoding *s = en->state;
     size_t from = s->null_from;
 
+    if (!f->data.n) {
+        openai_unrequested_row(en, f);
+        return true;
+    }
     if (openai_usage_is_unrequested(en) && s->null_shape != f->shape)
         return false;
     if (!openai_usage_is_unrequested(en) || !s->null_size) {

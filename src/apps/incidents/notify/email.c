@@ -5,8 +5,8 @@
 #include "apps/incidents/notify/notify.h"
 #include "apps/incidents/notify/smtp.h"
 
+#include "base/base64.h"
 #include "base/utf8.h"
-#include "mcp/base64.h"
 
 #include <time.h>
 
@@ -41,7 +41,7 @@ static void email_header_text(struct buf *out, const char *name, str text)
         if (word.n == 0)
             break; /* not UTF-8 */
         buf_add(out, first ? STR("=?UTF-8?B?") : STR("\r\n =?UTF-8?B?"));
-        mcp_base64(out, word);
+        base64_add(out, word);
         buf_add(out, STR("?="));
         text = str_slice(text, word.n, text.n);
         first = false;

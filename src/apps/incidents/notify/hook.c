@@ -4,8 +4,8 @@
  */
 #include "apps/incidents/notify/notify.h"
 
+#include "base/base64.h"
 #include "base/sha256.h"
-#include "mcp/base64.h"
 
 #define BODY_MAX ((size_t)256 << 10)
 #define HEADERS_MAX ((size_t)64 << 10)
@@ -100,8 +100,7 @@ static bool hook_sign(const struct notify_attempt *t, int64_t now_s, str body, s
     bool ok;
 
     buf_init(&key, SECRET_SIZE_MAX);
-    ok = str_starts(secret, STR("whsec_")) &&
-         mcp_base64_decode(str_slice(secret, 6, secret.n), &key);
+    ok = str_starts(secret, STR("whsec_")) && base64_decode(str_slice(secret, 6, secret.n), &key);
     if (ok) {
         sha256_mac_init(&mac, buf_str(&key));
         sha256_mac_feed(&mac, t->id);
@@ -112,7 +111,7 @@ static bool hook_sign(const struct notify_attempt *t, int64_t now_s, str body, s
                    "webhook-id: " STR_FMT "\r\nwebhook-timestamp: %lld\r\nwebhook-signature: v1,",
                    STR_ARG(t->id),
                    (long long)now_s);
-        mcp_base64(headers, (str){(const char *)digest, sizeof digest});
+        base64_add(headers, (str){(const char *)digest, sizeof digest});
         buf_printf(headers, "\r\nIdempotency-Key: " STR_FMT "\r\n", STR_ARG(t->id));
     }
     assert(!buf_full(headers));

@@ -109,13 +109,8 @@ bool outbox_newest(struct db *db, struct outbox_list *out, struct err *e)
 
 bool outbox_waiting(struct db *db, int64_t *out, struct err *e)
 {
-    *out = 0;
-    return db_query(db,
-                    "SELECT count(*) FROM notifications WHERE state = 'pending'",
-                    NULL,
-                    0,
-                    (struct db_rows){column_on_number, out},
-                    e);
+    return db_number(
+        db, "SELECT count(*) FROM notifications WHERE state = 'pending'", DB_NO_ARGS, out, e);
 }
 
 static bool outbox_on_target(void *ctx, const struct db_value *c, size_t n)

@@ -4,8 +4,8 @@
  */
 #include "apps/incidents/notify/smtp.h"
 
+#include "base/base64.h"
 #include "base/ctype.h"
-#include "mcp/base64.h"
 #include "net/http1.h"
 
 #include <unistd.h>
@@ -216,7 +216,7 @@ static void smtp_add_base64(struct smtp *c, str front, str text)
     buf_init(&both, 4 * SECRET_SIZE_MAX);
     buf_add(&both, front);
     buf_add(&both, text);
-    mcp_base64(&c->line, buf_str(&both));
+    base64_add(&c->line, buf_str(&both));
     if (both.n)
         secret_wipe(both.p, both.n);
     buf_release(&both);

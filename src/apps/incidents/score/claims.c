@@ -13,7 +13,9 @@
 #define CONNECTING_SHARE 5          /* one in so many words of a statement connects others */
 #define ITEMS_LEAST 5               /* short items between commas */
 #define LABEL_MAX 40                /* bytes of words that reject what is beside them */
-#define HEDGES_MAX 2                /* more of them are a list of possibilities */
+#define ROW_MAX 2                   /* more marks between items are a list of possibilities */
+#define HEDGES_MAX 1                /* likewise: clauses that say that something could be */
+#define LIKELY_MAX 2                /* or that it is likely */
 
 /* ---- phrases: whole words, lower case, without apostrophes ---- */
 
@@ -67,7 +69,9 @@ static const char hedges[] =
     "could be|may be|might be|could have|may have|might have|can be|possibly|"
     "perhaps|maybe|either|potentially|one of|any of|suspects|candidates|"
     "conceivable|conceivably|could also|might also|may also|all of these|each of these|"
-    "all of the following|any of these";
+    "all of the following|any of these|it is possible|one possibility|another possibility|"
+    "one explanation|another explanation|alternatively|or it is";
+static const char likely[] = "likely|probable|probably|seems|seem|appears|appear|presumably";
 static const char possibilities[] =
     "possible causes|potential causes|likely causes|possible reasons|"
     "potential reasons|possible explanations|hypotheses|candidates|suspects|"
@@ -274,7 +278,7 @@ static bool claim_is_row(str text)
 
         for (; (at = str_find(rest, marks[i])) != STR_NONE; n++)
             rest = str_slice(rest, at + 1, rest.n);
-        if (n > HEDGES_MAX)
+        if (n > ROW_MAX)
             return true;
     }
     return false;
@@ -319,6 +323,8 @@ static unsigned claim_judge(struct claim_reader *r, str text, str plain)
         f |= CLAIM_REFUSES | CLAIM_DROPPED;
     if (claim_has(plain, hedges))
         f |= CLAIM_HEDGED | (claim_is_choice(text, plain) ? CLAIM_DROPPED : 0);
+    if (claim_has(plain, likely))
+        f |= CLAIM_LIKELY;
     if (claim_states_nothing(plain) || claim_is_row(text) || r->listing || r->struck ||
         (r->listing_items && r->item))
         f |= CLAIM_DROPPED;
@@ -463,17 +469,19 @@ static void claim_read_lines(struct claim_reader *r, str text)
 
 static void claim_settle(struct claims *c)
 {
-    size_t hedged = 0;
+    size_t hedged = 0, likely_ones = 0;
     bool concludes = false;
 
     for (size_t i = 0; i < c->n; i++) {
         bool kept = !(c->at[i].flags & CLAIM_DROPPED);
 
         hedged += (c->at[i].flags & CLAIM_HEDGED) != 0;
+        likely_ones += (c->at[i].flags & CLAIM_LIKELY) != 0;
         concludes = concludes || (kept && c->at[i].flags & CLAIM_CONCLUDES);
     }
     for (size_t i = 0; i < c->n; i++)
         if ((c->at[i].flags & CLAIM_HEDGED && hedged > HEDGES_MAX) ||
+            (c->at[i].flags & CLAIM_LIKELY && likely_ones > LIKELY_MAX) ||
             (c->at[i].flags & CLAIM_REPORTED && !concludes))
             c->at[i].flags |= CLAIM_DROPPED;
 }

@@ -30,6 +30,7 @@ enum {
     CLAIM_REFUSES = 64,   /* says that the cause is not known */
     CLAIM_BLAMES = 128,   /* says so itself, and not only its section */
     CLAIM_POINTS_BACK = 256, /* with CLAIM_ROOT: the clause before it names the cause */
+    CLAIM_LIKELY = 512,      /* says that something is likely */
 };
 
 struct claim {

@@ -13,7 +13,7 @@
 
 bool claim_counts(const struct claim *c, bool names)
 {
-    assert(c->flags < 2 * CLAIM_POINTS_BACK);
+    assert(c->flags < 2 * CLAIM_LIKELY);
     return !(c->flags & (names ? CLAIM_DROPPED : CLAIM_DROPPED | CLAIM_NAMES));
 }
 

@@ -2,12 +2,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "mcp/base64.h"
+#include "base/base64.h"
 
 static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 static const char for_url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-static void mcp_base64_encode(struct buf *out, str bytes, const char *alphabet, bool pad)
+static void base64_encode(struct buf *out, str bytes, const char *alphabet, bool pad)
 {
     const unsigned char *p = (const unsigned char *)bytes.p;
 
@@ -24,27 +24,17 @@ static void mcp_base64_encode(struct buf *out, str bytes, const char *alphabet, 
     }
 }
 
-void mcp_base64(struct buf *out, str bytes)
+void base64_add(struct buf *out, str bytes)
 {
-    mcp_base64_encode(out, bytes, standard, true);
+    base64_encode(out, bytes, standard, true);
 }
 
-void mcp_base64_url(struct buf *out, str bytes)
+void base64_add_url(struct buf *out, str bytes)
 {
-    mcp_base64_encode(out, bytes, for_url, false);
+    base64_encode(out, bytes, for_url, false);
 }
 
-static int mcp_base64_value_of(char c)
-{
-    return c >= 'A' && c <= 'Z'   ? c - 'A'
-           : c >= 'a' && c <= 'z' ? c - 'a' + 26
-           : c >= '0' && c <= '9' ? c - '0' + 52
-           : c == '+'             ? 62
-           : c == '/'             ? 63
-                                  : -1;
-}
-
-bool mcp_base64_decode(str text, struct buf *out)
+bool base64_decode(str text, struct buf *out)
 {
     size_t before = out->n, data = text.n;
     unsigned held = 0, bits = 0;
@@ -54,9 +44,9 @@ bool mcp_base64_decode(str text, struct buf *out)
     while (data > 0 && text.n - data < 2 && text.p[data - 1] == '=')
         data--;
     for (size_t i = 0; i < data; i++) {
-        int v = mcp_base64_value_of(text.p[i]);
+        int v = base64_digit(text.p[i]);
 
-        if (v < 0) {
+        if (v < 0 || text.p[i] == '-' || text.p[i] == '_') {
             out->n = before;
             return false;
         }
