@@ -52,7 +52,7 @@ struct conversations *conversations_new(size_t count_max, const uint64_t seed[2]
         rand_os(t->seed, sizeof t->seed);
     pthread_mutex_init(&t->lock, NULL);
     map_init(&t->by_hash, NULL, count_max + 1);
-    t->places = base_alloc(count_max * sizeof *t->places);
+    t->places = base_reserve(count_max * sizeof *t->places);
     return t;
 }
 
@@ -61,7 +61,7 @@ void conversations_free(struct conversations *t)
     if (!t)
         return;
     map_release(&t->by_hash);
-    free(t->places);
+    base_unreserve(t->places, t->count_max * sizeof *t->places);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
