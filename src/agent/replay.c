@@ -37,8 +37,7 @@ static void agent_write_options(const struct agent_options *x, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "model", x->model_name);
     json_member_str(&o, "extra", x->extra);
     json_member_str(&o, "system", x->system);

@@ -196,8 +196,7 @@ static bool agent_write_checkpoint(struct updating *u, const struct thread_asker
 
     assert(u->put.id.n > 0 && u->version >= 1);
     buf_init(&b, THREAD_TUPLE_MAX / 4);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_i64(&o, "v", 4);
     json_member_str(&o, "id", u->put.id);
     json_member_str(&o, "ts", clock_format(who->now_us / 1000, ts));
@@ -234,8 +233,7 @@ static bool thread_state_metadata(struct updating *u, struct err *e)
     json_init(&now);
     ok = json_open(&before, u->from.metadata, e) && json_parse(&now, u->update->metadata, e);
     if (ok && json_root(&now)->kind == JSON_OBJECT) {
-        json_out_init(&o, &b);
-        json_out_object(&o);
+        json_out_init_object(&o, &b);
         members_but(&o, &before, json_root(&before), &now, u->arena);
         members_but(&o, &now, json_root(&now), NULL, u->arena);
         json_out_end(&o);

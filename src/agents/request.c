@@ -34,8 +34,7 @@ void agents_request_write(const struct agents_request *q, struct buf *out)
     struct agents_request copy = *q;
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     for (size_t i = 0; i < COUNT_OF(request_texts); i++)
         if (request_text_at(&copy, i)->n)
             json_member_str(&o, request_texts[i].name, *request_text_at(&copy, i));

@@ -158,8 +158,7 @@ static bool saved_write(struct agents_part *p, struct err *e)
     assert(p->tools);
     p->system = saved_system(p, prompt);
     buf_init(&note, AGENTS_TEXT_MAX);
-    json_out_init(&o, &note);
-    json_out_object(&o);
+    json_out_init_object(&o, &note);
     json_member_str(&o, "agent", p->agent->name);
     json_member_str(&o, "model", p->model);
     json_member_str(&o, "level", p->level);

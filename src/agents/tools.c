@@ -114,8 +114,7 @@ static bool agents_list(struct agents_open *p, struct err *e)
     bool ok = true;
 
     buf_init(&out, 4 * LIST_MAX);
-    json_out_init(&o, &out);
-    json_out_object(&o);
+    json_out_init_object(&o, &out);
     for (size_t i = 0; ok && i < p->o->config->agents->tools_count; i++) {
         if (!agents_uses(p, i))
             continue;

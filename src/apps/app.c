@@ -298,8 +298,7 @@ void app_fail_begin(struct app_reply *r, struct json_out *o, int status, const c
     r->error = code;
     r->type = "application/json";
     buf_reset(&r->body);
-    json_out_init(o, &r->body);
-    json_out_object(o);
+    json_out_init_object(o, &r->body);
     json_member_object(o, "detail");
     json_member_str(o, "error", str_c(code));
     json_member_str(o, "message", message);
@@ -331,8 +330,7 @@ void app_fail_err(struct app_reply *r, const struct err *e)
 
 void app_reply_begin(struct app_reply *r, struct json_out *o, const char *list)
 {
-    json_out_init(o, &r->body);
-    json_out_object(o);
+    json_out_init_object(o, &r->body);
     if (list)
         json_member_array(o, list);
 }

@@ -164,8 +164,7 @@ static bool link_daemon_run(struct agent_link *l, const struct agents_request *q
     bool ok;
 
     buf_init(&body, AGENTS_INPUT_MAX * 8);
-    json_out_init(&o, &body);
-    json_out_object(&o);
+    json_out_init_object(&o, &body);
     json_member_str(&o, "input", q->input);
     if (q->thread.n)
         json_member_str(&o, "thread", q->thread);

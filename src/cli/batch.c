@@ -175,8 +175,7 @@ static void batch_write_error(struct batch *b, str id, const struct err *e)
 
     assert(b->number > 0 && e->code != ERR_NONE);
     buf_reset(&b->line);
-    json_out_init(&o, &b->line);
-    json_out_object(&o);
+    json_out_init_object(&o, &b->line);
     json_member_raw(&o, "id", id);
     json_member_u64(&o, "line", b->number);
     json_member_str(&o, "error", str_c(e->text));

@@ -99,8 +99,7 @@ static void decode_on_event(void *ctx, const struct chat_event *given)
     ev.id = ev.id.p ? ev.id : STR("");
     ev.name = ev.name.p ? ev.name : STR("");
     buf_reset(&d->line);
-    json_out_init(&o, &d->line);
-    json_out_object(&o);
+    json_out_init_object(&o, &d->line);
     decode_member(&o, "event", str_c(chat_event_name(ev.kind)));
     decode_add_members(&o, &ev);
     json_out_end(&o);

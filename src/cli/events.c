@@ -19,8 +19,7 @@ static void cli_events_begin(struct events *v, struct json_out *o, const char *n
 {
     assert(name);
     buf_reset(&v->line);
-    json_out_init(o, &v->line);
-    json_out_object(o);
+    json_out_init_object(o, &v->line);
     json_member_str(o, "event", str_c(name));
 }
 

@@ -97,8 +97,7 @@ static void investigate_keep_decision(struct work *w, const struct incident_step
 
     if (w->decisions.n)
         buf_add_c(&w->decisions, ',');
-    json_out_init(&o, &w->decisions);
-    json_out_object(&o);
+    json_out_init_object(&o, &w->decisions);
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         json_out_key(&o, str_c(members[i].name));
         json_out_str(&o, members[i].text);

@@ -234,8 +234,7 @@ static void keys_put_json(struct buf *b, const struct config_key *k)
     struct json_out o;
 
     sha256_hex(k->sha256, hex);
-    json_out_init(&o, b);
-    json_out_object(&o);
+    json_out_init_object(&o, b);
     json_member_str(&o, "name", k->name);
     json_member_str(&o, "sha256_begins", (str){hex, DIGEST_SHOWN});
     json_member_str(&o, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));

@@ -199,8 +199,7 @@ static int cli_run_json(struct cli *cli, struct cli_input *in, const struct spli
     buf_init(&line, TEXT_SIZE_MAX * 8);
     ok = cli_split_pump(cli, in, &sp, &e) && split_collect_ok(&c, &e);
     if (ok) {
-        json_out_init(&o, &line);
-        json_out_object(&o);
+        json_out_init_object(&o, &line);
         json_member_str(&o, "format", str_c(sp.format->id));
         cli_write_result(&o, &sp, &c);
         json_out_end(&o);

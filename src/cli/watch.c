@@ -557,8 +557,7 @@ static int cli_watch_run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_CONFIG, "%s", e.text);
     arena_init(&w.arena, 1 << 20);
     buf_init(&w.body, 1 << 16);
-    json_out_init(&w.upstreams, &w.body);
-    json_out_object(&w.upstreams);
+    json_out_init_object(&w.upstreams, &w.body);
     json_member_object(&w.upstreams, "upstreams");
     code = CLI_USAGE;
     if (watch_read_upstreams(&w, asked) && watch_keep_addresses(&w, asked)) {

@@ -143,8 +143,7 @@ static void mcp_put_registration(struct flow *f, struct buf *b)
                              : mcp_pick_method(methods, true);
     struct json_out out;
 
-    json_out_init(&out, b);
-    json_out_object(&out);
+    json_out_init_object(&out, b);
     json_member_str(&out, "client_name", o->client_name.n ? o->client_name : STR("rationale"));
     json_member_array(&out, "redirect_uris");
     json_out_str(&out, o->redirect_uri);

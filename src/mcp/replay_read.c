@@ -273,8 +273,7 @@ static void replay_add_recorded(struct replay *r, const struct recording *rec)
     assert(r->tool_count < TOOLS_MAX + REPLAY_FILES_MAX);
     buf_init(&out, SCHEMA_MAX);
     map_init(&seen, NULL, 10000);
-    json_out_init(&o, &out);
-    json_out_object(&o);
+    json_out_init_object(&o, &out);
     json_member_str(&o, "type", STR("object"));
     json_member_object(&o, "properties");
     replay_add_properties(r, &o, rec->tool, &seen);

@@ -183,8 +183,7 @@ void mcp_answer_progress(struct mcp_answer *r, double progress, double total, st
     if (!r->progress.n)
         return;
     buf_init(&b, MCP_MESSAGE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_raw(&o, "progressToken", r->progress);
     json_member_double(&o, "progress", progress);
     json_member_double(&o, "total", total);

@@ -103,8 +103,7 @@ static bool list_begin(struct list *l, struct mcp_answer *r, const char *name)
         return false;
     }
     buf_init(&l->b, MCP_MESSAGE_MAX);
-    json_out_init(&l->o, &l->b);
-    json_out_object(&l->o);
+    json_out_init_object(&l->o, &l->b);
     json_member_array(&l->o, name);
     return true;
 }
@@ -201,8 +200,7 @@ static void mcp_server_acknowledge_listen(struct mcp_turn *t)
     assert(t->channel && t->uri_count <= MCP_SUBSCRIPTIONS_MAX);
     buf_init(&params, MCP_MESSAGE_MAX);
     buf_init(&out, MCP_MESSAGE_MAX);
-    json_out_init(&o, &params);
-    json_out_object(&o);
+    json_out_init_object(&o, &params);
     json_member_object(&o, "_meta");
     json_out_key(&o, STR(MCP_META_SUBSCRIPTION));
     json_out_raw(&o, t->id);

@@ -276,8 +276,7 @@ static str openapi_arguments(struct openapi_reader *r, const struct openapi_para
 
     assert(r->depth == 0);
     buf_reset(&r->text);
-    json_out_init(&o, &r->text);
-    json_out_object(&o);
+    json_out_init_object(&o, &r->text);
     json_member_str(&o, "type", STR("object"));
     json_member_object(&o, "properties");
     openapi_write_params(r, all, &o);

@@ -119,8 +119,7 @@ static void optimize_run_head(const struct optimize_task *t, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_u64(&o, "run", 1);
     json_member_str(&o, "name", t->name);
     json_member_str(&o, "seed", t->seed);

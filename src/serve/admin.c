@@ -18,8 +18,7 @@ bool admin_begin(struct admin *a, struct exchange *ex)
         return false;
     a->ex = ex;
     buf_init(&a->buf, OUT_MAX);
-    json_out_init(&a->o, &a->buf);
-    json_out_object(&a->o);
+    json_out_init_object(&a->o, &a->buf);
     return true;
 }
 

@@ -27,8 +27,7 @@ void api_error(const struct chat_error *error, struct buf *out)
     struct json_out o;
 
     assert(error->status >= 400);
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_object(&o, "detail");
     json_member_str(&o, "error", error->code);
     json_member_str(&o, "message", error->message);

@@ -108,8 +108,7 @@ static bool serve_write_list(struct history_job *j, const struct thread_tuple *l
 {
     struct json_out o;
 
-    json_out_init(&o, &j->out);
-    json_out_object(&o);
+    json_out_init_object(&o, &j->out);
     json_member_array(&o, "checkpoints");
     for (size_t i = 0; i < n; i++)
         if (!serve_threads_write_one(j, &list[i], thread_json_tuple, &o, e) &&
@@ -185,8 +184,7 @@ static bool threads_write_place(struct history_job *j, struct err *e)
 {
     struct json_out o;
 
-    json_out_init(&o, &j->out);
-    json_out_object(&o);
+    json_out_init_object(&o, &j->out);
     json_member_str(&o, "thread_id", j->id);
     json_member_str(&o, "ns", j->name);
     json_member_str(&o, "checkpoint_id", j->words);

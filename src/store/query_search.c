@@ -39,8 +39,7 @@ static bool hits_add(struct hits *h, const struct db_value *v)
 
     assert(h->n < h->room);
     buf_init(&b, QUERY_OUT_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_str(&o, "type", str_c(h->kind->type));
     value_write_member(&o, "session_id", COLUMN_TEXT, &v[SESSION_ID]);
     value_write_member(&o, "interaction_id", COLUMN_TEXT, &v[INTERACTION_ID]);
@@ -130,8 +129,7 @@ static bool search_on_call(void *ctx, struct db_value *v, str snippet)
 
 static bool search_sessions(struct hits *h, str words, struct err *e)
 {
-    return search_session_id(h, words, e) &&
-           (h->n == h->room || search_session_names(h, words, e));
+    return search_session_id(h, words, e) && (h->n == h->room || search_session_names(h, words, e));
 }
 
 /* Decisions and calls. A word with a scope is no word of a decision. */
@@ -197,8 +195,7 @@ static bool search_all(struct search *s, struct err *e)
     search_write(s, &sessions);
     if (s->left == 0)
         return true;
-    hits_init(
-        &texts[IN_DECISIONS], s->r, s->a, &kinds[1], s->left > 1 ? s->left / 2 : s->left);
+    hits_init(&texts[IN_DECISIONS], s->r, s->a, &kinds[1], s->left > 1 ? s->left / 2 : s->left);
     hits_init(&texts[IN_CALLS], s->r, s->a, &kinds[2], s->left);
     if (!search_texts(texts, s->words, scoped, e))
         return false;
@@ -219,9 +216,8 @@ bool query_search(struct reader *r, const struct query_asker *a, str words, int6
     json_member_array(&s.o, "results");
     ok = search_all(&s, e);
     json_out_end(&s.o);
-    ok = ok &&
-         absent_write_search(
-             r, a, s.left < limit || !find_wants_reasoning(s.words, &r->arena), &s.o, e);
+    ok = ok && absent_write_search(
+                   r, a, s.left < limit || !find_wants_reasoning(s.words, &r->arena), &s.o, e);
     find_write_bound(s.back_to_us, &s.o);
     return query_end_object(r, ok, &s.o, e);
 }

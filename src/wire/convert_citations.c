@@ -402,8 +402,7 @@ static void citations_chunks_write(struct cited *c, const struct json_node *list
     struct err e;
 
     map_init(&seen, NULL, CHUNKS_MAX);
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_array(&o, "groundingChunks");
     JSON_FOREACH(v, &c->doc, list) {
         str url = json_get_text(&c->doc, v, "url", &c->scratch);

@@ -329,8 +329,7 @@ static void incident_alert_read_data(const struct reading *r, struct alert *out)
         data = NULL;
     }
     buf_init(&text, DATA_MAX);
-    json_out_init(&c.out, &text);
-    json_out_object(&c.out);
+    json_out_init_object(&c.out, &text);
     JSON_FOREACH(k, r->doc, data) {
         json_out_key(&c.out, alert_clean_text(&c, k));
         incident_alert_clean_value(&c, json_value(k));

@@ -90,8 +90,7 @@ str queue_alert_data(const struct alert_table_alert *alerts, size_t n, struct ar
     if (n == 1)
         return alerts[0].data;
     buf_init(&out, DATA_MAX);
-    json_out_init(&o, &out);
-    json_out_object(&o);
+    json_out_init_object(&o, &out);
     attach_write_members(&o, alerts[0].data, true, a);
     json_member_array(&o, "alerts");
     for (; i < n && i < INVESTIGATED_MAX && out.n < INVESTIGATED_SIZE && alerts[i].data.n; i++) {

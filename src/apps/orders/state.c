@@ -177,8 +177,7 @@ bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, str
               threads_update(t, &own, &u, &a, &id, e));
     }
     arena_release(&a);
-    json_out_init(&o, ref);
-    json_out_object(&o);
+    json_out_init_object(&o, ref);
     json_member_str(&o, "sha256", str_c(m->sha256));
     json_member_str(&o, "menu_id", m->id);
     json_member_str(&o, "menu_name", m->name);

@@ -112,8 +112,7 @@ static void tune_incidents_on_step(void *ctx, const struct incident_step *s)
         return;
     if (seen->steps.n)
         buf_add_c(&seen->steps, ',');
-    json_out_init(&o, &seen->steps);
-    json_out_object(&o);
+    json_out_init_object(&o, &seen->steps);
     tune_put_cut(&o, "action", s->action, SHOWN);
     tune_put_cut(&o, "reasoning", s->reasoning, SHOWN);
     tune_put_cut(&o, "reason", s->reason, SHOWN);

@@ -116,6 +116,12 @@ void json_out_init(struct json_out *o, struct buf *buf)
     *o = (struct json_out){.buf = buf};
 }
 
+void json_out_init_object(struct json_out *o, struct buf *buf)
+{
+    json_out_init(o, buf);
+    json_out_object(o);
+}
+
 /* Before a value or a key: writes the comma, if it is not the first. */
 static void json_out_comma(struct json_out *o)
 {
@@ -344,8 +350,7 @@ bool json_out_ok(const struct json_out *o, struct err *e)
 void json_text_begin(struct json_text *t, size_t size_max)
 {
     buf_init(&t->buf, size_max);
-    json_out_init(&t->o, &t->buf);
-    json_out_object(&t->o);
+    json_out_init_object(&t->o, &t->buf);
 }
 
 void json_text_begin_array(struct json_text *t, size_t size_max)

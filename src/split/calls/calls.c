@@ -186,8 +186,7 @@ void calls_give(struct calls *c, str name, str arguments)
 void calls_make(struct calls *c)
 {
     buf_reset(&c->made);
-    json_out_init(&c->out, &c->made);
-    json_out_object(&c->out);
+    json_out_init_object(&c->out, &c->made);
 }
 
 /* The result is parsed again: a value that was valid alone may be nested too deep now. */

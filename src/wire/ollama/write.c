@@ -163,8 +163,7 @@ void ollama_write(const struct chat_request *r, struct buf *out)
     struct json_out o;
     str top;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "model", r->model);
     ollama_write_messages(&o, r);
     if (r->choice != CHAT_CHOICE_NONE)

@@ -96,8 +96,7 @@ void openai_usage_write(const struct chat_usage *u, struct buf *out)
     int64_t input = u->input < 0 ? 0 : u->input, output = u->output < 0 ? 0 : u->output;
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_i64(&o, "prompt_tokens", input);
     json_member_i64(&o, "completion_tokens", output);
     json_member_i64(&o, "total_tokens", input <= INT64_MAX - output ? input + output : INT64_MAX);

@@ -63,8 +63,7 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_object(&o, "error");
     json_member_str(&o, "message", error->message.n ? error->message : STR("the request failed"));
     json_member_str(&o, "type", openai_error_type(error));
@@ -230,11 +229,10 @@ void openai_emit_choice_error(struct wire_decoder *d, const struct json_node *ch
     assert(json_is_object(choice));
     openai_take_error(&d->doc, choice, &d->scratch, &error); /* OpenRouter has one there */
     if (!error.message.n)
-        error.message =
-            arena_printf(&d->scratch,
-                         "the provider failed in the middle of its reply (finish_reason: " STR_FMT
-                         ")",
-                         STR_ARG(json_get_text(&d->doc, choice, "finish_reason", &d->scratch)));
+        error.message = arena_printf(
+            &d->scratch,
+            "the provider failed in the middle of its reply (finish_reason: " STR_FMT ")",
+            STR_ARG(json_get_text(&d->doc, choice, "finish_reason", &d->scratch)));
     if (error.status == 0)
         error.status = openai_status_of(&error);
     ev.error = &error;

@@ -70,8 +70,7 @@ static void hook_write(struct buf *body, const struct notice *n)
     struct json_out o;
 
     (void)snprintf(type, sizeof type, "incident.%s", config_notify_event_name(n->event));
-    json_out_init(&o, body);
-    json_out_object(&o);
+    json_out_init_object(&o, body);
     json_member_str(&o, "type", str_c(type));
     json_member_str(&o, "timestamp", clock_format(n->at_us / 1000, at));
     json_member_object(&o, "data");
