@@ -315,11 +315,7 @@ void agent_log_close(struct agent_log *l)
 static void agent_log_post(struct agent_log *l, struct wait *w)
 {
     assert(!w->next && !l->first == !l->last);
-    if (l->last)
-        l->last->next = w;
-    else
-        l->first = w;
-    l->last = w;
+    LIST_APPEND(l->first, l->last, w);
     pthread_cond_signal(&l->work);
 }
 

@@ -35,8 +35,8 @@
 #else
 #define BUILD_THREAD_SANITIZER 0
 #endif
-#if BUILD_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__) ||                                     \
-    BUILD_FEATURE(address_sanitizer) || BUILD_FEATURE(memory_sanitizer)
+#if BUILD_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__) || BUILD_FEATURE(address_sanitizer) || \
+    BUILD_FEATURE(memory_sanitizer)
 #define BUILD_MEMORY_CHECKED 1 /* each free and each access is checked */
 #else
 #define BUILD_MEMORY_CHECKED 0
@@ -59,6 +59,10 @@ void base_assert_failed(const char *file, int line) NORETURN __attribute__((cold
 #else
 #define assert_slow(x) ((void)(0 && (x)))
 #endif
+
+/* Appends a node to a list that is linked by `next`: its first and last node, NULL if empty. */
+#define LIST_APPEND(first, last, node)                                                             \
+    (*((last) ? &(last)->next : &(first)) = (node), (last) = (node))
 
 /* The name at an index, such as a value of an enum: NAME_OF(end, "completed", "failed"). */
 #define NAME_OF(index, ...)                                                                        \

@@ -310,8 +310,7 @@ void otlp_add(struct otlp *o, const struct summary *c, const struct otlp_trace *
         free(item);
     } else {
         assert(!o->first == !o->last && !o->first == !o->depth);
-        *(o->last ? &o->last->next : &o->first) = item;
-        o->last = item;
+        LIST_APPEND(o->first, o->last, item);
         o->depth++;
         o->size += item->size;
         if (o->depth == BATCH_MAX)

@@ -280,8 +280,7 @@ static void vault_append_fragment(struct vault *v, struct held *h, str name, str
     f->text = (str){f->bytes + name.n, text.n};
     memcpy(f->bytes, name.p, name.n);
     memcpy(f->bytes + name.n, text.p, text.n);
-    *(h->last ? &h->last->next : &h->first) = f;
-    h->last = f;
+    LIST_APPEND(h->first, h->last, f);
     h->count++;
     h->size += size;
     v->size += size;

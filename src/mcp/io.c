@@ -76,11 +76,7 @@ void mcp_io_later(struct mcp_io *io, void (*fn)(void *ctx), void *ctx)
     *j = (struct job){.fn = fn, .ctx = ctx};
     pthread_mutex_lock(&io->lock);
     assert(!io->first == !io->last);
-    if (io->last)
-        io->last->next = j;
-    else
-        io->first = j;
-    io->last = j;
+    LIST_APPEND(io->first, io->last, j);
     pthread_cond_signal(&io->some);
     pthread_mutex_unlock(&io->lock);
 }

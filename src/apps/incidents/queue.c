@@ -25,8 +25,7 @@ void list_add(struct list *l, struct entry *n)
     assert(!n->next && !n->prev && !l->first == !l->last && !l->first == !l->n);
     n->prev = l->last;
     n->next = NULL;
-    *(l->last ? &l->last->next : &l->first) = n;
-    l->last = n;
+    LIST_APPEND(l->first, l->last, n);
     l->n++;
 }
 

@@ -357,8 +357,7 @@ static void tool_vault_add_history_calls(struct call *c, const struct chat_messa
         h->call = tool_vault_name_call(c, at, p->id, p->name, p->json);
         *(id->last ? &id->last->same_id : &id->first) = h;
         id->last = h;
-        *(c->tools.history->last ? &c->tools.history->last->next : &c->tools.history->first) = h;
-        c->tools.history->last = h;
+        LIST_APPEND(c->tools.history->first, c->tools.history->last, h);
     }
 }
 

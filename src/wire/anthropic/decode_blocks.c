@@ -109,11 +109,7 @@ static struct anthropic_thought *anthropic_block_add_thought(struct wire_decoder
         return NULL;
     t = arena_zero(d->arena, 1, sizeof *t);
     t->redacted = redacted;
-    if (s->last)
-        s->last->next = t;
-    else
-        s->first = t;
-    s->last = t;
+    LIST_APPEND(s->first, s->last, t);
     return t;
 }
 

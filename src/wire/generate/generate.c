@@ -271,11 +271,7 @@ static void generate_take_call(struct wire_encoder *en, const struct chat_event 
     call->block = ev->block;
     call->id = arena_text_dup(en->arena, ev->id);
     call->name = arena_text_dup(en->arena, ev->name);
-    if (s->last)
-        s->last->next = call;
-    else
-        s->calls = call;
-    s->last = call;
+    LIST_APPEND(s->calls, s->last, call);
 }
 
 static void generate_write_usage(const struct chat_usage *u, struct buf *out)

@@ -50,11 +50,7 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
     call->name = arena_text_dup(en->arena, ev->name);
     call->custom = part_is_custom(en->request, ev->name);
     assert(c->call_count > 0);
-    if (c->last)
-        c->last->next = call;
-    else
-        c->calls = call;
-    return c->last = call;
+    return LIST_APPEND(c->calls, c->last, call);
 }
 
 /* Keeps the first OPENAI_EXTRAS_MAX names, more than any host sends, and drops the others. */
