@@ -7,11 +7,6 @@
  * punctuation that takes its place. */
 #define MADE_SIZE_MAX(n) (8 * (n) + 1024)
 
-bool calls_is_space(char ch)
-{
-    return ch == ' ' || ch == '\n' || ch == '\t' || ch == '\r';
-}
-
 bool calls_is_one_of(char ch, const char *set)
 {
     return ch != '\0' && strchr(set, ch);
@@ -34,7 +29,7 @@ char calls_peek(const struct calls *c)
 
 void calls_space(struct calls *c)
 {
-    while (!calls_done(c) && calls_is_space(c->raw.p[c->at]))
+    while (!calls_done(c) && char_is_json_space(c->raw.p[c->at]))
         c->at++;
 }
 
@@ -104,6 +99,11 @@ bool calls_is_bare(str name)
     return name.n > 0;
 }
 
+bool calls_is_tag(str inside, str name)
+{
+    return str_starts(inside, name) && (inside.n == name.n || char_is_json_space(inside.p[name.n]));
+}
+
 bool calls_attr(str attrs, str key, str *out)
 {
     size_t i = 0;
@@ -112,22 +112,22 @@ bool calls_attr(str attrs, str key, str *out)
         size_t key_at, key_end, from;
         char quote;
 
-        while (i < attrs.n && calls_is_space(attrs.p[i]))
+        while (i < attrs.n && char_is_json_space(attrs.p[i]))
             i++;
         key_at = i;
-        while (i < attrs.n && !calls_is_space(attrs.p[i]) && attrs.p[i] != '=')
+        while (i < attrs.n && !char_is_json_space(attrs.p[i]) && attrs.p[i] != '=')
             i++;
         key_end = i;
-        while (i < attrs.n && calls_is_space(attrs.p[i]))
+        while (i < attrs.n && char_is_json_space(attrs.p[i]))
             i++;
         if (i == attrs.n || attrs.p[i] != '=')
             continue;
         i++;
-        while (i < attrs.n && calls_is_space(attrs.p[i]))
+        while (i < attrs.n && char_is_json_space(attrs.p[i]))
             i++;
         quote = i < attrs.n && (attrs.p[i] == '"' || attrs.p[i] == '\'') ? attrs.p[i++] : '\0';
         from = i;
-        while (i < attrs.n && (quote ? attrs.p[i] != quote : !calls_is_space(attrs.p[i])))
+        while (i < attrs.n && (quote ? attrs.p[i] != quote : !char_is_json_space(attrs.p[i])))
             i++;
         if (str_eq(str_slice(attrs, key_at, key_end), key)) {
             *out = str_slice(attrs, from, i);
