@@ -466,13 +466,6 @@ static void generate_encode(struct wire_encoder *en, const struct chat_event *ev
         generate_end_whole(en);
 }
 
-static void generate_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/generate"));
-}
-
 const struct wire wire_generate = {
     .dialect = CHAT_GENERATE,
     .name = "generate",
@@ -482,7 +475,7 @@ const struct wire wire_generate = {
     .whole_type = "application/json",
     .stream_type = "text/event-stream",
     .read = generate_read,
-    .path = generate_path,
+    .path_text = "/generate",
     .encoder_size = sizeof(struct state),
     .encode = generate_encode,
     .write_error = generate_write_error_body,

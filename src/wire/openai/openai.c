@@ -241,13 +241,6 @@ void openai_emit_choice_error(struct wire_decoder *d, const struct json_node *ch
 
 /* ---- the row ---- */
 
-static void openai_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/chat/completions"));
-}
-
 const struct wire wire_openai = {
     .dialect = CHAT_OPENAI,
     .name = "openai",
@@ -260,7 +253,7 @@ const struct wire wire_openai = {
     .read = openai_read,
     .write = openai_write,
     .patch = openai_patch,
-    .path = openai_path,
+    .path_text = "/chat/completions",
     .decoder_size = sizeof(struct openai_decoding),
     .encoder_size = sizeof(struct openai_encoding),
     .decode = openai_decode,

@@ -187,8 +187,7 @@ static void responses_patch_tails(const struct patch_plan *p, const struct json_
         buf_add(&b, responses_patch_tail_item(p, &plan->tails[i]));
     }
     buf_add_c(&b, ']');
-    patch_set(p, "input", arena_dup(p->ed->arena, buf_str(&b)));
-    buf_release(&b);
+    patch_set(p, "input", arena_move_buf(p->ed->arena, &b));
 }
 
 void responses_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits)

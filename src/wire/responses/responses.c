@@ -10,13 +10,6 @@
 #include "wire/responses/decode_items.h"
 #include "wire/responses/encode.h"
 
-static void responses_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/responses"));
-}
-
 /* ---- errors ---- */
 
 int responses_error_status(str code)
@@ -111,7 +104,7 @@ const struct wire wire_responses = {
     .read = responses_read,
     .write = responses_write,
     .patch = responses_patch,
-    .path = responses_path,
+    .path_text = "/responses",
     .decoder_size = sizeof(struct responses_decoder),
     .encoder_size = sizeof(struct responses_encoder),
     .decode = responses_decode,
