@@ -390,6 +390,12 @@ static unsigned json_loose_line_of(str s, size_t at)
     return n;
 }
 
+bool json_loose_object(void *ctx, const struct json *doc)
+{
+    (void)ctx;
+    return json_root(doc)->kind == JSON_OBJECT;
+}
+
 bool json_loose(str said, json_loose_wanted *want, void *ctx, struct buf *out, struct err *e)
 {
     struct buf now, best;

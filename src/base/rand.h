@@ -40,6 +40,11 @@ struct rand {
 
 void rand_init(struct rand *r, uint64_t seed);
 
+static inline uint64_t rand_rotate(uint64_t x, unsigned by)
+{
+    return x << by | x >> (64 - by);
+}
+
 /* With a seed from the system. */
 void rand_init_os(struct rand *r);
 uint64_t rand_u64(struct rand *r);

@@ -183,13 +183,6 @@ static void *metrics_cell(struct metrics_shard *s, enum metrics_set set, const s
 
 /* ---- counting ---- */
 
-/* Only this thread writes the cell. */
-static void metrics_add(_Atomic uint64_t *at, uint64_t n)
-{
-    atomic_store_explicit(
-        at, atomic_load_explicit(at, memory_order_relaxed) + n, memory_order_relaxed);
-}
-
 static uint64_t metrics_known(int64_t n)
 {
     return n > 0 ? (uint64_t)n : 0;

@@ -80,6 +80,11 @@ struct hub_channel {
     struct hub_channel *older, *newer;
 };
 
+static inline bool hub_channel_tells(const struct hub_channel *to)
+{
+    return atomic_load_explicit(&to->watched, memory_order_acquire);
+}
+
 /* A text of a call; `raw` is not filtered yet. */
 struct hub_reported {
     uint64_t at, units; /* bytes sent so far, and the same in UTF-16 units */

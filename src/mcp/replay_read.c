@@ -126,11 +126,6 @@ static bool mcp_replay_read_file(struct replay *r, const char *folder, str name)
 
 /* ---- the folder ---- */
 
-static int mcp_replay_read_by_name(const void *a, const void *b)
-{
-    return str_cmp(*(const str *)a, *(const str *)b);
-}
-
 static bool replay_list_files(struct replay *r, const char *folder, str **out, size_t *n,
                               struct err *e)
 {
@@ -145,7 +140,7 @@ static bool replay_list_files(struct replay *r, const char *folder, str **out, s
             (*out)[(*n)++] = arena_dup(&r->arena, str_c(d->d_name));
     closedir(dir);
     assert(*n <= REPLAY_FILES_MAX);
-    qsort(*out, *n, sizeof **out, mcp_replay_read_by_name);
+    qsort(*out, *n, sizeof **out, str_order);
     return true;
 }
 

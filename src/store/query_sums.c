@@ -110,11 +110,6 @@ static bool options_on_session(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static int options_by_name(const void *a, const void *b)
-{
-    return str_cmp(*(const str *)a, *(const str *)b);
-}
-
 static void options_write(struct map *values, struct arena *a, struct json_out *o)
 {
     str *names = arena_alloc(a, (OPTIONS_MAX + 1) * sizeof *names);
@@ -123,7 +118,7 @@ static void options_write(struct map *values, struct arena *a, struct json_out *
     for (struct map_entry *i = map_next(values, NULL); i; i = map_next(values, i))
         names[n++] = i->key;
     assert(n <= OPTIONS_MAX);
-    qsort(names, n, sizeof *names, options_by_name);
+    qsort(names, n, sizeof *names, str_order);
     json_out_array(o);
     for (size_t i = 0; i < n; i++)
         json_out_str(o, names[i]);

@@ -88,8 +88,3 @@ static inline bool pipe_is_beside(const struct chat_event *ev)
 {
     return ev->kind == CHAT_OPAQUE && citation_is_beside_text(ev);
 }
-
-static inline bool pipe_is_blank(str s)
-{
-    return str_trim(s).n == 0;
-}
