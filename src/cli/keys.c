@@ -238,10 +238,7 @@ static void keys_put_json(struct buf *b, const struct config_key *k)
     json_member_str(&o, "name", k->name);
     json_member_str(&o, "sha256_begins", (str){hex, DIGEST_SHOWN});
     json_member_str(&o, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
-    json_member_array(&o, "models");
-    for (size_t i = 0; i < k->model_count; i++)
-        json_out_str(&o, k->models[i]);
-    json_out_end(&o);
+    json_member_texts(&o, "models", k->models, k->model_count);
     json_member_array(&o, "levels");
     for (int level = 0; level < CHAT_LEVEL_COUNT; level++)
         if (k->levels & 1u << level)

@@ -134,8 +134,7 @@ static bool cassette_read_piece(struct cassette *c, const struct json *doc,
 
         buf_init(&raw, LINE_SIZE_MAX);
         ok = ok && base64_decode(text, &raw);
-        out->bytes = arena_dup(&c->arena, buf_str(&raw));
-        buf_release(&raw);
+        out->bytes = arena_move_buf(&c->arena, &raw);
         return ok || err_set(e, ERR_INPUT, "\"b64\" is not base64");
     }
     if (!json_text(doc, bytes, &c->arena, &text))

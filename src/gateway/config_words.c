@@ -117,8 +117,7 @@ void config_warn(struct config_build *b, const struct json_node *v, const char *
     va_end(ap);
     buf_init(&out, 4096);
     config_words_report(b, v, words, &out);
-    b->c->warnings[b->c->warning_count++] = arena_dup(&b->c->arena, buf_str(&out));
-    buf_release(&out);
+    b->c->warnings[b->c->warning_count++] = arena_move_buf(&b->c->arena, &out);
 }
 
 /* ---- near names ---- */

@@ -210,10 +210,7 @@ static void mcp_server_acknowledge_listen(struct mcp_turn *t)
         if (t->changes & changes[i].bit)
             mcp_server_list_put_json(&o, changes[i].filter, "true");
     if (t->uri_count) {
-        json_member_array(&o, "resourceSubscriptions");
-        for (size_t i = 0; i < t->uri_count; i++)
-            json_out_str(&o, t->uris[i]);
-        json_out_end(&o);
+        json_member_texts(&o, "resourceSubscriptions", t->uris, t->uri_count);
     }
     json_out_end(&o);
     json_out_end(&o);

@@ -34,21 +34,17 @@ static void hits_init(struct hits *h, struct reader *r, const struct query_asker
 /* False when there is no more room. */
 static bool hits_add(struct hits *h, const struct db_value *v)
 {
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
 
     assert(h->n < h->room);
-    buf_init(&b, QUERY_OUT_MAX);
-    json_out_init_object(&o, &b);
-    json_member_str(&o, "type", str_c(h->kind->type));
-    value_write_member(&o, "session_id", COLUMN_TEXT, &v[SESSION_ID]);
-    value_write_member(&o, "interaction_id", COLUMN_TEXT, &v[INTERACTION_ID]);
-    value_write_member(&o, "timestamp_us", COLUMN_NUMBER, &v[TIMESTAMP]);
-    value_write_member(&o, "snippet", COLUMN_TEXT, &v[SNIPPET]);
-    value_write_member(&o, h->kind->extra, COLUMN_TEXT, &v[EXTRA]);
-    json_out_end(&o);
-    h->at[h->n++] = arena_dup(&h->r->arena, buf_str(&b));
-    buf_release(&b);
+    json_text_begin(&t, QUERY_OUT_MAX);
+    json_member_str(&t.o, "type", str_c(h->kind->type));
+    value_write_member(&t.o, "session_id", COLUMN_TEXT, &v[SESSION_ID]);
+    value_write_member(&t.o, "interaction_id", COLUMN_TEXT, &v[INTERACTION_ID]);
+    value_write_member(&t.o, "timestamp_us", COLUMN_NUMBER, &v[TIMESTAMP]);
+    value_write_member(&t.o, "snippet", COLUMN_TEXT, &v[SNIPPET]);
+    value_write_member(&t.o, h->kind->extra, COLUMN_TEXT, &v[EXTRA]);
+    h->at[h->n++] = json_text_end(&t, &h->r->arena, STR("{}"));
     return h->n < h->room;
 }
 

@@ -383,12 +383,8 @@ static void session_list_write_filters(const struct query_filter *f, const struc
                  {"sort", p->sort}};
 
     json_member_object(o, "filters_applied");
-    if (f->status_count) {
-        json_member_array(o, "status");
-        for (size_t i = 0; i < f->status_count; i++)
-            json_out_str(o, f->status[i]);
-        json_out_end(o);
-    }
+    if (f->status_count)
+        json_member_texts(o, "status", f->status, f->status_count);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (texts[i].text.n)
             json_member_str(o, texts[i].name, texts[i].text);

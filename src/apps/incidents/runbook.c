@@ -134,7 +134,6 @@ static str runbook_cut_user(str url, str *user, struct arena *a)
 static str runbook_authorize(str user, struct arena *a)
 {
     struct buf plain, header;
-    str text;
 
     buf_init(&plain, user.n + 1); /* of a name without a password: its colon */
     buf_init(&header, 2 * user.n + 64);
@@ -152,10 +151,8 @@ static str runbook_authorize(str user, struct arena *a)
     base64_add(&header, buf_str(&plain));
     buf_add(&header, STR("\r\n"));
     assert(!buf_full(&header));
-    text = arena_dup(a, buf_str(&header));
     buf_release(&plain);
-    buf_release(&header);
-    return text;
+    return arena_move_buf(a, &header);
 }
 
 static bool runbook_host_is(str host, str domain)

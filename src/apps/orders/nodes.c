@@ -163,14 +163,11 @@ static str node_entry_of(struct turn *t, const struct ask_reply *r)
 {
     struct decision d = {.why = r->reasoning, .answer = r->text, .calls = STR("")};
     struct buf entry;
-    str all;
 
     buf_init(&entry, RESULT_MAX);
     agent_decide_calls(t->box, r->calls, r->call_count, t->arena, &d);
     decision_write(&entry, NULL, &d);
-    all = mask_copy(t->setup->mask, arena_dup(t->arena, buf_str(&entry)), t->arena);
-    buf_release(&entry);
-    return all;
+    return mask_copy(t->setup->mask, arena_move_buf(t->arena, &entry), t->arena);
 }
 
 /* From the tags beside the calls, else the model's reasoning, else the tags inside the calls. */
