@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "store/db.h"
 

@@ -4,7 +4,6 @@
  */
 #include "agent/run_state.h"
 
-#include "base/rand.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 

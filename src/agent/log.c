@@ -8,7 +8,6 @@
 #include "agent/log_state.h"
 
 #include "agent/column.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
 

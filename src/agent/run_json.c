@@ -7,7 +7,6 @@
 #include "agent/hide_thoughts.h"
 #include "agent/history.h"
 #include "agent/withheld.h"
-#include "base/json.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
 

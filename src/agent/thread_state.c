@@ -4,7 +4,6 @@
  */
 #include "agent/channel.h"
 #include "agent/thread_store.h"
-#include "base/clock.h"
 #include "base/ctype.h"
 #include "base/rand.h"
 

@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval_case.h"
-#include "apps/eval.h"
-#include "base/file.h"
 #include "gateway/yaml.h"
 
 #include <dirent.h>

@@ -5,7 +5,6 @@
 #include "cli/agent_link.h"
 
 #include "agent/events.h"
-#include "base/json.h"
 #include "cli/daemon.h"
 
 #include <unistd.h>

@@ -4,7 +4,6 @@
  */
 #include "cli/data.h"
 
-#include "base/rand.h"
 #include "base/sha256.h"
 #include "cli/cli.h"
 #include "gateway/call.h"

@@ -8,7 +8,6 @@
 #include "base/log.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

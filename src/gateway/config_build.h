@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "base/file.h"
 #include "gateway/config.h"
 #include "gateway/yaml.h"
 

@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/file.h"
 #include "gateway/config_build.h"
 
 #include <unistd.h>

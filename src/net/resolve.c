@@ -16,7 +16,6 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 

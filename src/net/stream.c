@@ -4,7 +4,6 @@
  */
 #include "net/stream.h"
 
-#include "base/clock.h"
 #include "net/conn_state.h"
 #include "net/resolve.h"
 #include "net/sys.h"

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/admin.h"
-#include "base/embed.h"
 #include "gateway/provider.h"
 #include "net/gzip.h"
 #include "serve/params.h"

@@ -4,7 +4,6 @@
  */
 #include "serve/watch.h"
 
-#include "base/log.h"
 #include "net/gzip.h"
 #include "net/ws.h"
 #include "serve/internal.h"

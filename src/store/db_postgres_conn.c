@@ -4,7 +4,6 @@
  */
 #include "store/db_postgres.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <unistd.h>

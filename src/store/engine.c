@@ -2,7 +2,6 @@
 #include "store/engine.h"
 
 #include "store/engine_state.h"
-#include "store/row.h"
 
 #define SQL_MAX 8192u
 

@@ -4,7 +4,6 @@
  */
 #include "apps/orders/menu.h"
 
-#include "base/embed.h"
 #include "base/file.h"
 #include "base/json_get.h"
 #include "base/schema.h"

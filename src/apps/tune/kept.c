@@ -4,8 +4,6 @@
  */
 #include "apps/tune/tune.h"
 
-#include <pthread.h>
-
 #include "agent/column.h"
 #include "optimize/run.h"
 

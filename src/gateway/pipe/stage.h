@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "chat/chat.h"
 #include "split/split.h"
 #include "tokens/tokens.h"
 #include "wire/citations.h"

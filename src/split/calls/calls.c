@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "split/calls.h"
 #include "base/utf8.h"
 #include "split/calls/internal.h"
 

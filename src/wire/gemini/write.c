@@ -4,7 +4,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/map.h"
 #include "wire/gemini/gemini.h"
 
 #include <strings.h>

@@ -4,7 +4,6 @@
  */
 #include "apps/policy/format/format.h"
 #include "apps/policy/format/zip.h"
-#include "base/buf.h"
 #include "base/utf8.h"
 
 #include <strings.h>
