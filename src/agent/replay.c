@@ -258,7 +258,7 @@ bool agent_check_change(struct agent_log *log, str run, int64_t seq, str argumen
         agent_replay_read_tools(&r, box, &ignored)) {
         t = toolbox_find(box, replay_question_tool(all, n, seq));
         if (t && !toolbox_check(box, t, arguments, &why))
-            ok = err_set(e, ERR_INPUT, "arguments: " STR_FMT, STR_ARG(buf_str(&why)));
+            ok = err_input(e, "arguments: " STR_FMT, STR_ARG(buf_str(&why)));
     }
     buf_release(&why);
     json_release(&doc);

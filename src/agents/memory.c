@@ -55,7 +55,7 @@ bool agents_memory_claim(struct agents_job *j, struct err *e)
     if (!j->q.thread.n)
         return true;
     if (!j->runner->host.threads)
-        return err_set(e, ERR_INPUT, "thread: nothing is on record, so there are no threads");
+        return err_input(e, "thread: nothing is on record, so there are no threads");
     return threads_claim(j->runner->host.threads, &who, j->q.thread, e);
 }
 

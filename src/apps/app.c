@@ -453,5 +453,5 @@ bool app_read_stream(const struct app_request *q, const struct json *body, bool 
 
     *out = q->accept.n && str_find(q->accept, STR("text/event-stream")) != STR_NONE;
     return !v || v->kind == JSON_NULL || json_bool(v, out) ||
-           err_set(e, ERR_INPUT, "stream: must be true or false");
+           err_input(e, "stream: must be true or false");
 }

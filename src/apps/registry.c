@@ -299,7 +299,7 @@ void registry_in_force(struct registry *r, const struct prompt_built_in *b, stru
 
 static bool app_registry_kept(const struct registry *r, struct err *e)
 {
-    return r->writer || err_set(e, ERR_INPUT, "the store is \"none\": no prompts are kept");
+    return r->writer || err_input(e, "the store is \"none\": no prompts are kept");
 }
 
 static void app_registry_forget(struct registry *r)
@@ -358,7 +358,7 @@ static bool app_registry_put_row(struct registry *r, const struct prompt_new *p,
          app_registry_one(
              r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
     if (ok && !str_eq(there.components, components))
-        ok = err_set(e, ERR_INPUT, STR_FMT " is another text with the same digest", STR_ARG(id));
+        ok = err_input(e, STR_FMT " is another text with the same digest", STR_ARG(id));
     ok = db_end(r->writer, ok, e);
     arena_release(&a);
     return ok;
@@ -386,17 +386,14 @@ static bool registry_may_move(const struct prompt *p, enum prompt_state to, stru
 {
     assert((size_t)p->state < COUNT_OF(ways) && (size_t)to < COUNT_OF(ways));
     if (!ways[p->state][to])
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT " is %s: from there it cannot become %s",
-                       STR_ARG(p->id),
-                       prompt_state_name(p->state),
-                       prompt_state_name(to));
+        return err_input(e,
+                         STR_FMT " is %s: from there it cannot become %s",
+                         STR_ARG(p->id),
+                         prompt_state_name(p->state),
+                         prompt_state_name(to));
     if (p->state == PROMPT_RETIRED && !p->approved_us)
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT " was never approved, so it cannot be made active",
-                       STR_ARG(p->id));
+        return err_input(
+            e, STR_FMT " was never approved, so it cannot be made active", STR_ARG(p->id));
     return true;
 }
 
@@ -427,7 +424,7 @@ static bool registry_set_state(struct registry *r, const struct prompt *p, enum 
                 e) ||
         !db_changed(r->writer, &n, e))
         return false;
-    return n == 1 || err_set(e, ERR_INPUT, STR_FMT " was moved meanwhile", STR_ARG(p->id));
+    return n == 1 || err_input(e, STR_FMT " was moved meanwhile", STR_ARG(p->id));
 }
 
 static bool app_registry_move(struct registry *r, str id, enum prompt_state to, str who,

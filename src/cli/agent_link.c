@@ -258,7 +258,7 @@ static bool link_local_resume(struct agent_link *l, str run, struct agent_show *
     if (!agent_log_run_get(l->local.host.log, run, &s->arena, &row, e))
         return false;
     if (!str_eq(row.app, STR(AGENTS_APP)))
-        return err_set(e, ERR_INPUT, "the run \"" STR_FMT "\" is not an agent's", STR_ARG(run));
+        return err_input(e, "the run \"" STR_FMT "\" is not an agent's", STR_ARG(run));
     if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting")))
         agents_resume(l->app->runner, &row);
     return link_local_follow(l, run, s, e);

@@ -132,7 +132,7 @@ static bool decode_pump(struct decode *d, struct cli_input *in, struct frames *f
     if (f->full)
         return err_set(e, ERR_LIMIT, "%s: an event of more than 64 MiB", in->name);
     if (seen == 0)
-        return err_set(e, ERR_INPUT, "%s: there is nothing in it", in->name);
+        return err_input(e, "%s: there is nothing in it", in->name);
     frames_finish(f);
     if (d->stream)
         wire_decode_end(&d->decoder);

@@ -28,7 +28,7 @@ bool config_file_read(struct arena *a, const char *path, size_t size_max, str *o
     struct stat st;
 
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return err_set(e, ERR_INPUT, "%s is a pipe, a socket or a device: name a file", path);
+        return err_input(e, "%s is a pipe, a socket or a device: name a file", path);
     return file_read(a, path, size_max, out, e);
 }
 
@@ -121,13 +121,13 @@ bool config_arguments_check(str schema, struct err *e)
     bool ok = json_open(&doc, schema, e);
 
     if (ok && json_root(&doc)->kind != JSON_OBJECT)
-        ok = err_set(e, ERR_INPUT, "must be a JSON Schema that is an object, such as {}");
+        ok = err_input(e, "must be a JSON Schema that is an object, such as {}");
     s = schema_new();
     ok = ok && schema_compile(s, schema, e);
     schema_free(s);
     type = ok ? json_find(&doc, json_root(&doc), STR("type")) : NULL;
     if (type && type->kind == JSON_STRING && !json_is(&doc, type, STR("object")))
-        ok = err_set(e, ERR_INPUT, "/type: must be object, because arguments are an object");
+        ok = err_input(e, "/type: must be object, because arguments are an object");
     json_release(&doc);
     return ok;
 }

@@ -316,8 +316,7 @@ static bool mcp_cut_url(struct mcp_fetch *f, str url, struct err *e)
     str rest;
 
     if (at == STR_NONE)
-        return err_set(
-            e, ERR_INPUT, "\"" STR_FMT "\" is not a URL", STR_ARG(str_slice(url, 0, 100)));
+        return err_input(e, "\"" STR_FMT "\" is not a URL", STR_ARG(str_slice(url, 0, 100)));
     url = arena_dup(&f->arena, str_slice(url, 0, hash));
     for (at += 3; at < url.n && url.p[at] != '/' && url.p[at] != '?'; at++)
         ;

@@ -318,7 +318,7 @@ bool replay_open(const char *folder, struct replay **out, struct err *e)
         return true;
     }
     if (r->fault_count)
-        err_set(e, ERR_INPUT, "%s has no recording that can be read: %s", folder, r->faults[0]);
+        err_input(e, "%s has no recording that can be read: %s", folder, r->faults[0]);
     else
         err_set(e, ERR_NOT_FOUND, "%s has no recordings: NAME.txt, or " LIST, folder);
     replay_close(r);

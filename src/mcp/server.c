@@ -38,7 +38,7 @@ static bool mcp_ready_tool(struct mcp_server *s, const struct mcp_set *set,
     bool ok;
 
     if (mcp_tool_find(s, str_c(t->name)))
-        return err_set(e, ERR_INPUT, "two tools are called %s", t->name);
+        return err_input(e, "two tools are called %s", t->name);
     *r = (struct mcp_ready_tool){.tool = t, .ctx = set->ctx};
     s->tool_count++;
     if (!t->input)

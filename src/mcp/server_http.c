@@ -488,18 +488,17 @@ static bool mcp_open_socket(const char *listen_at, bool any, int *fd, char addre
     str bare;
 
     if (!colon || !colon[1])
-        return err_set(e, ERR_INPUT, "--http: \"%.80s\" is not ADDR:PORT", listen_at);
+        return err_input(e, "--http: \"%.80s\" is not ADDR:PORT", listen_at);
     bare = mcp_bare_host(str_c(listen_at));
     if (!any && !mcp_is_local(bare))
-        return err_set(
+        return err_input(
             e,
-            ERR_INPUT,
             "without keys in the configuration it listens on loopback only, not on %.80s",
             listen_at);
     (void)snprintf(host, sizeof host, STR_FMT, STR_ARG(str_slice(bare, 0, 250)));
     rc = getaddrinfo(host, colon + 1, &hints, &found);
     if (rc != 0)
-        return err_set(e, ERR_INPUT, "listen on \"%.80s\": %s", listen_at, gai_strerror(rc));
+        return err_input(e, "listen on \"%.80s\": %s", listen_at, gai_strerror(rc));
     *fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     (void)setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     rc = *fd < 0 || bind(*fd, found->ai_addr, found->ai_addrlen) < 0 || listen(*fd, 512) < 0;

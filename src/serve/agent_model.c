@@ -392,11 +392,10 @@ static bool model_read(struct model_reply *m, struct err *e)
         !m->wire->read(&m->doc, m->q->arena, &m->request, e))
         return false;
     if (m->request.unknown_why.n) /* no provider of the client's dialect can judge the field */
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT ": " STR_FMT,
-                       STR_ARG(m->request.unknown_param),
-                       STR_ARG(m->request.unknown_why));
+        return err_input(e,
+                         STR_FMT ": " STR_FMT,
+                         STR_ARG(m->request.unknown_param),
+                         STR_ARG(m->request.unknown_why));
     m->request.model = m->q->call->model;
     m->request.stream = m->stream;
     wire_encoder_init(&m->encoder, m->wire, &m->request, m->stream, m->q->arena, &m->out);

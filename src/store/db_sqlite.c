@@ -258,7 +258,7 @@ static bool db_sqlite_open(str where, enum db_mode mode, struct db **out, struct
     char path[FILE_PATH_MAX];
 
     if (where.n == 0 || where.n >= sizeof path || memchr(where.p, '\0', where.n))
-        return err_set(e, ERR_INPUT, "a path of %zu bytes, or one with a NUL", where.n);
+        return err_input(e, "a path of %zu bytes, or one with a NUL", where.n);
     (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(where));
     assert((size_t)mode < COUNT_OF(modes));
     if (!modes[mode].check(path, e))

@@ -115,10 +115,9 @@ static bool session_list_find_sort(struct list *l, struct err *e)
             l->sort = &sorts[i];
             return true;
         }
-    return err_set(e,
-                   ERR_INPUT,
-                   "sort: must be started_at_us, duration_ms, total_tokens or cost_usd, with a "
-                   "\"-\" before it for the largest first");
+    return err_input(e,
+                     "sort: must be started_at_us, duration_ms, total_tokens or cost_usd, with a "
+                     "\"-\" before it for the largest first");
 }
 
 /* Where the page before ended: the value that the list is sorted by, and the session's id. */

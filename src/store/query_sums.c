@@ -67,7 +67,7 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
         if (str_eq(group_by, str_c(groups[i].name)))
             group = groups[i].sql;
     if (!group)
-        return err_set(e, ERR_INPUT, "group_by: must be model, provider, key, level or day");
+        return err_input(e, "group_by: must be model, provider, key, level or day");
     if (!query_begin_object(r, out, &o, e))
         return false;
     json_member_str(&o, "group_by", group_by);

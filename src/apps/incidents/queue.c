@@ -203,10 +203,9 @@ static bool incident_queue_adopt_run(struct queue *q, const struct agent_row *ru
     struct alert_table_row row = queue_row_of_run(q, run, o, a);
 
     if (!row.agent.n)
-        return err_set(e,
-                       ERR_INPUT,
-                       "no agent takes alerts of type \"" STR_FMT "\"",
-                       STR_ARG(str_slice(row.alert_type, 0, 80)));
+        return err_input(e,
+                         "no agent takes alerts of type \"" STR_FMT "\"",
+                         STR_ARG(str_slice(row.alert_type, 0, 80)));
     if (!alert_table_add(
             q->o.alert_table, &(struct alert_table_intake){.rows = &row, .row_count = 1}, e))
         return false;
@@ -324,8 +323,7 @@ bool queue_cancel(struct queue *q, str id, struct arena *a, struct alert_table_r
     if (!found && queue_cancel_elsewhere(q, id))
         return row->cancelled = true;
     return found ||
-           err_set(
-               e, ERR_INPUT, "the alert has ended already: it is " STR_FMT, STR_ARG(row->state));
+           err_input(e, "the alert has ended already: it is " STR_FMT, STR_ARG(row->state));
 }
 
 /* ---- life ---- */

@@ -377,7 +377,7 @@ static bool attach_room(struct attaching *t, struct err *e)
     for (size_t i = 0; i < t->row_count; i++)
         if (!t->rows[i].alert_type.n) {
             t->in->unknown_type = true;
-            return err_set(e, ERR_INPUT, "no agent takes alerts of this type");
+            return err_input(e, "no agent takes alerts of this type");
         }
     return t->row_count <= room ||
            err_set(e,

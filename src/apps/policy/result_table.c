@@ -133,7 +133,7 @@ static bool policy_table_check_taken(struct db *db, str run, struct policy_run_t
                   (struct db_rows){policy_table_on_taken, t},
                   e))
         return false;
-    return !t->why || err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, t->why);
+    return !t->why || err_input(e, POLICY_RUN_TAKEN, t->why);
 }
 
 bool policy_table_run_free(struct policy_table *k, const struct policy_kept_case *c,
@@ -251,7 +251,7 @@ bool policy_table_run(struct policy_table *k, const char *sql, const struct db_v
     bool ok;
 
     if (!policy_table_is_open(k))
-        return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
+        return err_input(e, "nothing is kept: the store is \"none\"");
     if (!policy_table_begin(k, e))
         return false;
     ok = db_run(k->writer, sql, args, n, e) && db_changed(k->writer, changed ? changed : &none, e);

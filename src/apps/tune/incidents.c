@@ -78,7 +78,7 @@ static bool incidents_load(void *app, const char *folder, struct arena *a,
     if (!eval_load(&(struct eval_source){.folder = folder}, a, &cases, n, faults, e))
         return false;
     if (faults->n) /* an unreadable case would silently not count */
-        return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
+        return err_input(e, STR_FMT, STR_ARG(faults->at[0]));
     *out = arena_zero(a, *n + 1, sizeof **out);
     count = *n;
     *n = 0;

@@ -22,7 +22,7 @@ bool tune_kept_open(str url, struct tune_kept **out, struct err *e)
     struct db *db;
 
     if (str_eq(url, STR("none")))
-        return err_set(e, ERR_INPUT, "a run needs a store, and the store is \"none\"");
+        return err_input(e, "a run needs a store, and the store is \"none\"");
     if (!db_open(url, DB_BESIDE, &db, e))
         return err_prefix(e, "runs of the optimizer: ");
     k = base_alloc(sizeof *k);

@@ -340,9 +340,9 @@ bool json_out_ok(const struct json_out *o, struct err *e)
     if (!buf_ok(o->buf, "JSON", e))
         return false;
     if (o->bad_text)
-        return err_set(e, ERR_INPUT, "JSON: text that is not UTF-8");
+        return err_input(e, "JSON: text that is not UTF-8");
     if (o->depth > 0 || !json_out_is_bit_set(o->comma, 0))
-        return err_set(e, ERR_INPUT, "JSON: nothing written, or something not closed");
+        return err_input(e, "JSON: nothing written, or something not closed");
     return true;
 }
 

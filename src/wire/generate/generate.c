@@ -106,7 +106,7 @@ static bool generate_read(const struct json *doc, struct arena *a, struct chat_r
     part_request_init(&q, CHAT_GENERATE, doc);
     q.stream = true;
     if (!json_is_object(root))
-        return err_set(e, ERR_INPUT, "the body: expected a JSON object");
+        return err_input(e, "the body: expected a JSON object");
     if (model && !json_text(doc, model, a, &q.model))
         return request_fail(&r, NULL, "model", "expected a string, the name of a model");
     json_fields_read(&openai_request_fields, doc, root, 0, &m);
@@ -117,8 +117,7 @@ static bool generate_read(const struct json *doc, struct arena *a, struct chat_r
     if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
         q.level = CHAT_LEVEL_ON; /* medium, if nothing else says how much */
     if (q.unknown_why.n)         /* no provider speaks this dialect */
-        return err_set(
-            e, ERR_INPUT, STR_FMT ": " STR_FMT, STR_ARG(q.unknown_param), STR_ARG(q.unknown_why));
+        return err_input(e, STR_FMT ": " STR_FMT, STR_ARG(q.unknown_param), STR_ARG(q.unknown_why));
     *out = q;
     return true;
 }

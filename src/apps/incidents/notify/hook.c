@@ -117,7 +117,7 @@ static bool hook_sign(const struct notify_attempt *t, int64_t now_s, str body, s
     if (key.n)
         secret_wipe(key.p, key.n);
     buf_release(&key);
-    return ok || err_set(e, ERR_INPUT, "the signing key is not whsec_ and base64");
+    return ok || err_input(e, "the signing key is not whsec_ and base64");
 }
 
 bool hook_send(const struct notify_attempt *t, struct notify_outcome *out, struct err *e)
