@@ -24,11 +24,6 @@ static inline int64_t column_time(const struct db_value *v)
     return v->type == DB_INT ? v->i : -1;
 }
 
-static inline struct db_value column_text_or_null(str s)
-{
-    return s.n ? db_text(s) : db_null();
-}
-
 static inline struct db_value column_time_or_null(int64_t us)
 {
     return us >= 0 ? db_int(us) : db_null();

@@ -70,7 +70,7 @@ static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, st
                           r->result.n ? agent_log_text(a, r->result) : db_null(),
                           db_int(r->created_us),
                           db_int(r->updated_us),
-                          column_text_or_null(r->key),
+                          db_text_or_null(r->key),
                           db_text(r->from.n ? r->from : STR("")),
                           db_text(str_c(l->daemon))),
                   e);

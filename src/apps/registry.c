@@ -349,11 +349,11 @@ static bool app_registry_put_row(struct registry *r, const struct prompt_new *p,
                 DB_ARGS(db_text(id),
                         db_text(p->name),
                         db_text(components),
-                        column_text_or_null(p->parent),
-                        column_text_or_null(p->run_id),
-                        column_text_or_null(p->scores),
+                        db_text_or_null(p->parent),
+                        db_text_or_null(p->run_id),
+                        db_text_or_null(p->scores),
                         db_int(now),
-                        column_text_or_null(p->who)),
+                        db_text_or_null(p->who)),
                 e) &&
          app_registry_one(
              r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
@@ -407,7 +407,7 @@ static bool registry_set_state(struct registry *r, const struct prompt *p, enum 
         !db_run(r->writer,
                 "UPDATE prompts SET state = 'retired', moved_us = $2, moved_by = $3"
                 " WHERE name = $1 AND state = 'active'",
-                DB_ARGS(db_text(p->name), db_int(now), column_text_or_null(who)),
+                DB_ARGS(db_text(p->name), db_int(now), db_text_or_null(who)),
                 e))
         return false;
     if (!db_run(r->writer,
@@ -420,7 +420,7 @@ static bool registry_set_state(struct registry *r, const struct prompt *p, enum 
                         db_text(str_c(prompt_state_name(to))),
                         db_text(str_c(prompt_state_name(p->state))),
                         db_int(now),
-                        column_text_or_null(who)),
+                        db_text_or_null(who)),
                 e) ||
         !db_changed(r->writer, &n, e))
         return false;

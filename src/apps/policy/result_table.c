@@ -221,7 +221,7 @@ bool policy_table_shadow(struct policy_table *k, const struct policy_compared *r
                        db_real(r->served_confidence),
                        db_text(r->shadow_status),
                        db_real(r->shadow_confidence),
-                       column_text_or_null(r->reason_code),
+                       db_text_or_null(r->reason_code),
                        db_text(r->prompt_id),
                        db_int(r->differs),
                        db_int(r->created_us)),
@@ -352,7 +352,7 @@ bool policy_table_switches(struct policy_table *k, const struct policy_set *s, s
             "INSERT INTO policy_rollout (step, switches, configured, set_by, set_us)"
             " SELECT COALESCE(MAX(step), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT),"
             " CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policy_rollout",
-            DB_ARGS(column_text_or_null(s->switches),
+            DB_ARGS(db_text_or_null(s->switches),
                     db_text(s->configured),
                     db_text(s->who),
                     db_int(s->set_us)),
