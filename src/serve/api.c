@@ -130,7 +130,7 @@ bool api_allowed(struct exchange *ex)
     assert(ex->setup && ex->route);
     if (!ours && !ex->by_cookie)
         return true;
-    if (ex->setup->config->key_count == 0 && api_is_foreign(ex, exchange_host(h->host))) {
+    if (ex->setup->config->key_count == 0 && api_is_foreign(ex, http1_bare_host(h->host))) {
         exchange_fail(ex,
                       403,
                       "foreign_host",

@@ -89,7 +89,7 @@ bool node_input(struct turn *t, str text, str idempotency_key, struct err *e)
     }
     json_member_array(&u.o, "messages");
     node_message_begin(&u, count + 1, "user");
-    json_member_str(&u.o, "content", mask_copy(t->setup->mask, text, t->arena));
+    json_member_str(&u.o, "content", mask_text_kept(t->setup->mask, text, t->arena));
     if (idempotency_key.n)
         json_member_str(&u.o, "idempotency_key", idempotency_key);
     return node_update_end(t, &u, NODE_INPUT, e);
@@ -164,7 +164,7 @@ static str node_entry_of(struct turn *t, const struct ask_reply *r)
     buf_init(&entry, RESULT_MAX);
     agent_decide_calls(t->box, r->calls, r->call_count, t->arena, &d);
     decision_write(&entry, NULL, &d);
-    return mask_copy(t->setup->mask, arena_move_buf(t->arena, &entry), t->arena);
+    return mask_text_kept(t->setup->mask, arena_move_buf(t->arena, &entry), t->arena);
 }
 
 /* From the tags beside the calls, else the model's reasoning, else the tags inside the calls. */
@@ -186,7 +186,7 @@ static void order_nodes_guard(struct turn *t, struct ask_reply *r, struct arena 
 
     customer_filter_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), a, &text, &beside);
     calls_clean(t, r, a, &inside);
-    r->text = mask_copy(t->setup->mask, text, a);
+    r->text = mask_text_kept(t->setup->mask, text, a);
     r->reasoning = node_why_of(r->reasoning, beside, inside, a);
 }
 

@@ -309,8 +309,9 @@ static bool turn_find_repeat(struct turn *t, str key, str text, bool *repeated, 
     }
     if (!found)
         return true;
-    if (!json_is(
-            doc, json_find(doc, found, STR("content")), mask_copy(t->setup->mask, text, t->arena)))
+    if (!json_is(doc,
+                 json_find(doc, found, STR("content")),
+                 mask_text_kept(t->setup->mask, text, t->arena)))
         return err_set(e,
                        ERR_CONFLICT,
                        "Idempotency-Key: an earlier request to this thread had this key and "

@@ -187,7 +187,7 @@ static bool extract_part(const struct policy_extract_ask *q, str text, struct ar
     str before, wrong;
     bool ok;
 
-    text = mask_copy(q->mask, text, a);
+    text = mask_text_kept(q->mask, text, a);
     ok = extract_ask(q, extract_body(q, text, STR(""), STR(""), a), a, &before, e);
     if (!ok || policy_extract_read(q, before, a, out, e))
         return ok;
