@@ -60,6 +60,10 @@ void base_assert_failed(const char *file, int line) NORETURN __attribute__((cold
 #define assert_slow(x) ((void)(0 && (x)))
 #endif
 
+/* Appends a node to a list that is linked by `next`: its first and last node, NULL if empty. */
+#define LIST_APPEND(first, last, node)                                                             \
+    (*((last) ? &(last)->next : &(first)) = (node), (last) = (node))
+
 /* The name at an index, such as a value of an enum: NAME_OF(end, "completed", "failed"). */
 #define NAME_OF(index, ...)                                                                        \
     base_name_of((size_t)(index),                                                                  \

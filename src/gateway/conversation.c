@@ -11,8 +11,7 @@
  */
 #include "gateway/conversation.h"
 
-#include <pthread.h>
-
+#include "base/ctype.h"
 #include "base/map.h"
 #include "base/rand.h"
 
@@ -124,20 +123,15 @@ static void conversation_hash_add(struct conversation_hash *h, str s)
     }
 }
 
-static bool conversation_is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static void conversation_hash_feed(struct conversation_hash *h, str s)
 {
     size_t end = s.n;
 
     assert(h->space_n <= CONVERSATION_SPACE);
-    while (end && conversation_is_blank(s.p[end - 1]))
+    while (end && char_is_space(s.p[end - 1]))
         end--;
     if (!h->begun)
-        for (; end && conversation_is_blank(*s.p); end--)
+        for (; end && char_is_space(*s.p); end--)
             s = str_slice(s, 1, s.n);
     if (end) {
         conversation_hash_add(h, (str){h->space, h->space_n});

@@ -9,7 +9,6 @@
 #include "tokens/build.h"
 #include "tokens/internal.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <zlib.h>
