@@ -5,6 +5,7 @@
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
 import unittest
 
 import asking
@@ -592,10 +593,14 @@ class Dialects(Case):
             {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}]}
         frames = [chunk({"content": "Yes."}), chunk({}, "stop"), {**chunk({}), "choices": [], "usage": usage}]
         self.up.reply = lambda _, asked: sse(*frames) if asked.get("stream") else plain(whole)
+        counted = lambda: sum(float(n) for n in re.findall(  # noqa: E731
+            r'(?m)^rationale_tokens_total\{.*kind="input_uncached".*\} (\S+)$', request("/metrics", None, {}).body.decode()))
         for dialect in (*PATHS, "gemini"):
             for stream in (True, False):
                 with self.subTest(dialect, stream=stream):
+                    before = counted()
                     r = request(*ask_in(dialect, "openai", "hi", stream), {})
+                    self.assertGreater(counted(), before)
                     got = read(dialect, r.body, stream)
                     self.assertEqual((got.output, bool(got.input)), (None, False) if dialect == "openai" and stream
                                      else (7, dialect != "openai"), r.body)
