@@ -609,9 +609,15 @@ class Dialects(Case):
         for kind in KINDS:
             for dialect in (*PATHS, "gemini"):
                 with self.subTest(kind, client=dialect):
-                    self.up.reply = lambda *_: plain({})
-                    r = request(*ask_in(dialect, kind, "hi", False), {})
-                    self.assertEqual(r.status, 502, r.body)
+                    for doc in ({}, {"message": "no such route"}):
+                        self.up.reply = lambda *_: plain(doc)
+                        r = request(*ask_in(dialect, kind, "hi", False), {})
+                        self.assertEqual(r.status, 502, r.body)
+        self.up.reply = lambda *_: ("text/event-stream", b"data: {}\n\ndata: [DONE]\n\n")
+        for dialect in PATHS:
+            for kind in KINDS:
+                if kind not in (dialect, "ollama"):
+                    self.assertIn(b"error", request(*ask_in(dialect, kind, "hi", True), {}).body)
 
     def test_calls_before_an_unknown_end_are_calls(self):
         call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -204,12 +204,10 @@ static void ollama_finish(struct wire_decoder *d, const struct json *doc,
 /* The reply to a request that only loads a model says nothing but `done`. */
 static bool ollama_is_reply(const struct json *doc, const struct json_node *root)
 {
-    static const char said[] = "message response thinking tool_calls done";
-
     JSON_FOREACH(k, doc, root)
-        if (json_is_one_of(doc, k, said))
+        if (json_is_one_of(doc, k, "response thinking tool_calls done"))
             return true;
-    return false;
+    return json_is_object(json_find(doc, root, STR("message")));
 }
 
 static void ollama_line(struct wire_decoder *d, const struct wire_frame *f, bool whole)
