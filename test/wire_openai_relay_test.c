@@ -206,8 +206,11 @@ TEST(details_stay_with_the_words_they_repeat)
 
 TEST(calls_found_in_the_text_become_calls)
 {
-    static const struct chat_event call = {
-        .kind = CHAT_CALL, .id = STR_INIT("c"), .name = STR_INIT("f"), .text = STR_INIT("")};
+    static const struct chat_event call = {.kind = CHAT_CALL,
+                                           .from_text = true,
+                                           .id = STR_INIT("c"),
+                                           .name = STR_INIT("f"),
+                                           .text = STR_INIT("")};
 
     RELAY(true,
           "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<call>\"},"
@@ -231,6 +234,104 @@ TEST(calls_found_in_the_text_become_calls)
           call,
           EV(CHAT_ARGUMENTS, "{}"),
           {.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
+}
+
+/* ---- indices of calls ---- */
+
+#define CHUNK(delta)                                                                               \
+    "{" HEAD "\"choices\":[{\"index\":0,\"delta\":" delta ",\"finish_reason\":null}]}"
+#define PIECE(index, more) "{\"tool_calls\":[{\"index\":" index "," more "}]}"
+#define MARKED(block_)                                                                             \
+    {                                                                                              \
+        .kind = CHAT_CALL, .block = block_, .from_text = true, .id = STR_INIT("t" #block_),        \
+        .name = STR_INIT("f"), .text = STR_INIT("")                                                \
+    }
+#define OWN(block_)                                                                                \
+    {                                                                                              \
+        .kind = CHAT_CALL, .block = block_, .id = STR_INIT("p" #block_), .name = STR_INIT("g"),    \
+        .text = STR_INIT("")                                                                       \
+    }
+#define MARKED_OUT(index, id)                                                                      \
+    "data: " CHUNK(PIECE(index,                                                                    \
+                         "\"id\":\"" id "\",\"type\":\"function\",\"function\":{"                  \
+                         "\"name\":\"f\",\"arguments\":\"\"}")) "\n\n"
+
+struct step {
+    const char *data;
+    struct chat_event event;
+    bool touched;
+    const char *want;
+};
+
+static void relay_steps(const struct step *steps, size_t n)
+{
+    struct telling t;
+
+    telling_init(&t, &wire_openai, true);
+    for (size_t i = 0; i < n; i++) {
+        struct wire_frame f = {.name = STR(""), .data = str_c(steps[i].data)};
+        struct buf raw;
+        struct json doc;
+        struct err e;
+
+        json_init(&doc);
+        buf_init(&raw, 4096);
+        buf_printf(&raw, "data: %s\n\n", steps[i].data);
+        f.raw = buf_str(&raw);
+        CHECK(json_parse(&doc, f.data, &e));
+        f.doc = &doc;
+        buf_reset(&t.out);
+        wire_relay(&t.en, &f, &steps[i].event, 1, steps[i].touched);
+        CHECK_STR(buf_str(&t.out), steps[i].want);
+        buf_release(&raw);
+        json_release(&doc);
+    }
+    telling_release(&t);
+}
+
+TEST(calls_of_the_text_and_of_the_provider_have_different_indices)
+{
+    static const struct step text_first[] = {
+        {CHUNK("{\"content\":\"</c>\"}"), MARKED(0), true, MARKED_OUT("0", "t0")},
+        {CHUNK(PIECE("0", "\"id\":\"p1\"")),
+         OWN(1),
+         false,
+         "data: " CHUNK(PIECE("1", "\"id\":\"p1\"")) "\n\n"},
+        {CHUNK("{\"content\":\"</c>\"}"), MARKED(2), true, MARKED_OUT("2", "t2")},
+        {CHUNK(PIECE("1", "\"id\":\"p3\"")),
+         OWN(3),
+         false,
+         "data: " CHUNK(PIECE("3", "\"id\":\"p3\"")) "\n\n"},
+        {CHUNK(PIECE("0", "\"x\":1")),
+         EV(CHAT_ARGUMENTS, "{}"),
+         false,
+         "data: " CHUNK(PIECE("1", "\"x\":1")) "\n\n"},
+    };
+    static const struct step provider_first[] = {
+        {CHUNK(PIECE("0", "\"id\":\"p0\"")),
+         OWN(0),
+         false,
+         "data: " CHUNK(PIECE("0", "\"id\":\"p0\"")) "\n\n"},
+        {CHUNK("{\"content\":\"</c>\"}"), MARKED(1), true, MARKED_OUT("1", "t1")},
+        {CHUNK(PIECE("0", "\"x\":1")),
+         EV(CHAT_ARGUMENTS, "{}"),
+         false,
+         "data: " CHUNK(PIECE("0", "\"x\":1")) "\n\n"},
+        {CHUNK(PIECE("1", "\"id\":\"p2\"")),
+         OWN(2),
+         false,
+         "data: " CHUNK(PIECE("2", "\"id\":\"p2\"")) "\n\n"},
+    };
+    static const struct step one_frame[] = {
+        {CHUNK(PIECE("0", "\"id\":\"p0\"")),
+         MARKED(0),
+         true,
+         MARKED_OUT("1", "t0") "data: " CHUNK(PIECE("0", "\"id\":\"p0\"")) "\n\n"},
+    };
+
+    relay_steps(text_first, COUNT_OF(text_first));
+    relay_steps(provider_first, COUNT_OF(provider_first));
+    relay_steps(one_frame, COUNT_OF(one_frame));
 }
 
 TEST(counts_made_here_go_into_the_usage)
@@ -298,5 +399,6 @@ TEST_MAIN(T(reasoning_goes_out_under_both_names), T(text_that_became_two_things_
           T(log_probabilities_stay_in_the_frame_that_says_their_text),
           T(a_frame_that_only_had_hidden_reasoning_is_gone),
           T(details_stay_with_the_words_they_repeat), T(calls_found_in_the_text_become_calls),
+          T(calls_of_the_text_and_of_the_provider_have_different_indices),
           T(counts_made_here_go_into_the_usage), T(a_body_is_changed_where_it_must_be),
           T(what_was_held_back_comes_before_done))

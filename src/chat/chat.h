@@ -215,14 +215,14 @@ struct chat_error {
     str id;    /* of the request, for dialects that have a place for it; may be empty */
 };
 
-/* Small, because events are passed by value: 80 bytes. */
+/* Small, because events are passed by value. */
 struct chat_event {
     enum chat_event_kind kind;
     enum chat_dialect dialect;
     enum chat_stop stop;
     bool summary;
-    uint32_t choice; /* index of the choice; 0 unless n > 1 */
-    uint32_t block;
+    uint32_t choice, block; /* index of the choice: 0 unless n > 1 */
+    bool from_text;         /* of CALL and ARGUMENTS: read from tool markup in the reply's text */
     str text, id, name;
     union {
         const struct chat_usage *usage; /* of USAGE */

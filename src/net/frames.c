@@ -346,6 +346,7 @@ static void net_frames_feed(struct frames *f, str piece)
 static str frames_skip_bom(struct frames *f, str piece)
 {
     size_t at = 0;
+    bool other = false;
 
     while (f->bom < BOM_SIZE && at < piece.n) {
         size_t seen = f->bom;
@@ -356,8 +357,12 @@ static str frames_skip_bom(struct frames *f, str piece)
             continue;
         }
         f->bom = BOM_SIZE;
+        other = true;
         net_frames_feed(f, (str){bom, seen});
     }
+    if (f->bom == BOM_SIZE && !other && f->kind != FRAMES_WHOLE)
+        f->sink.on_frame(f->sink.ctx,
+                         &(struct frames_frame){STR(""), STR(""), (str){bom, BOM_SIZE}});
     return str_slice(piece, at, piece.n);
 }
 

@@ -6,7 +6,8 @@
  *         frames_feed(&f, piece);
  *     frames_finish(&f);
  *
- * A BOM at the very start is dropped.
+ * A BOM at the very start is no part of the first frame: a stream delivers it alone, with empty
+ * `data` and its bytes in `raw`, and a whole body drops it.
  *
  * SSE follows the WHATWG standard: lines end in LF, CR or CRLF, the lines of `data` are joined by
  * LF, one space after the colon is dropped, unknown fields are ignored. Two exceptions, so that
@@ -21,7 +22,8 @@
  * empty `data`. A whole body is one frame, at the end; an empty body is none.
  *
  * Promises:
- *   - Frames do not depend on how the bytes are cut; all joined raws are the input without the BOM.
+ *   - Frames do not depend on how the bytes are cut; all joined raws are the input (of a
+ *     whole body: without the BOM).
  *   - Only the current frame is buffered, and not even that if it arrived in one piece (a whole
  *     body: if it is lent). A frame larger than the limit ends the stream: `full` is set, and no
  *     more frames are delivered.

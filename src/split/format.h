@@ -74,6 +74,7 @@ struct split_hit {
     struct split_mark mark; /* its text is not used: size is its length in the input */
     size_t size;            /* of the marker or header */
     size_t token;           /* of its first token: a quote character may follow it */
+    size_t quoted;          /* bytes of it that are in quotes, and so are text */
     str name;               /* the tool a header addresses */
 };
 

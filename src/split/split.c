@@ -108,23 +108,38 @@ static bool split_step_gap(struct split *sp, struct split_window *win)
     return true;
 }
 
+/* Whether the quote character before the marker follows its first `size` bytes as well. */
+static enum split_match split_quote_follows(const struct split *sp, const struct split_window *win,
+                                            struct split_hit *hit, size_t size)
+{
+    str rest = str_slice(win->w, win->at + size, win->w.n), eat = hit->mark.eat;
+
+    if (eat.n > 1 && str_starts(rest, eat)) /* a token of the marker, not a line end */
+        rest = str_slice(rest, eat.n, rest.n);
+    if ((rest.n == 0 || (eat.n > 1 && str_starts(eat, rest))) && win->more)
+        return SPLIT_PART_MATCH;
+    if (!rest.n || rest.p[0] != sp->before)
+        return SPLIT_NO_MATCH;
+    hit->quoted = size;
+    return SPLIT_FULL_MATCH;
+}
+
 /* Whether the marker found after the text so far counts in its place. */
 static enum split_match split_allowed(struct split *sp, const struct split_window *win,
-                                      const struct split_hit *hit)
+                                      struct split_hit *hit)
 {
     unsigned rules = hit->mark.rules;
     const struct split_line *l = &sp->answer;
 
     assert(hit->size > 0);
+    hit->quoted = 0;
     if ((rules & SPLIT_NOT_QUOTED) && split_is_quote(sp->before)) {
-        str rest = str_slice(win->w, win->at + hit->token, win->w.n), eat = hit->mark.eat;
+        enum split_match quoted = split_quote_follows(sp, win, hit, hit->token);
 
-        if (eat.n > 1 && str_starts(rest, eat)) /* a token of the marker, not a line end */
-            rest = str_slice(rest, eat.n, rest.n);
-        if ((rest.n == 0 || (eat.n > 1 && str_starts(eat, rest))) && win->more)
-            return SPLIT_PART_MATCH;
-        if (rest.n && rest.p[0] == sp->before)
-            return SPLIT_NO_MATCH;
+        if (quoted == SPLIT_NO_MATCH && hit->size > hit->token)
+            quoted = split_quote_follows(sp, win, hit, hit->size);
+        if (quoted != SPLIT_NO_MATCH)
+            return quoted == SPLIT_PART_MATCH ? quoted : SPLIT_NO_MATCH;
     }
     if ((rules & SPLIT_AGAIN) && !sp->doubt) {
         sp->flags |= sp->seen ? 0 : SPLIT_UNOPENED_CLOSE;
@@ -178,6 +193,7 @@ static bool split_step_text(struct split *sp, struct split_window *win)
             return false;
         if (found == SPLIT_FULL_MATCH)
             break;
+        i += hit.quoted ? hit.quoted - 1 : 0;
     }
     assert(hit.size > 0 && hit.size <= w.n - win->at);
     win->at += hit.size;

@@ -10,6 +10,7 @@
 
 #define SCRATCH_MAX ((size_t)256 << 20) /* unescaped texts of one frame: bounded by its size */
 #define EDITS_USUAL 1024
+#define BOM "\xEF\xBB\xBF"
 
 static const struct wire *const wires[CHAT_DIALECT_COUNT] = {
     [CHAT_OPENAI] = &wire_openai,
@@ -378,7 +379,14 @@ static void wire_relay_frame(struct wire_encoder *en, const struct wire_frame *f
                              const struct chat_event *events, size_t n, bool touched)
 {
     size_t from = en->out->n;
+    struct wire_frame rest;
 
+    if (en->begun && !f->data.n && str_starts(f->raw, STR(BOM))) {
+        rest = *f;
+        rest.raw = str_slice(f->raw, sizeof BOM - 1, f->raw.n);
+        f = &rest;
+    }
+    en->begun = true;
     en->wire->relay(en, f, events, n, touched);
     assert(en->out->n >= from);
     en->cut = en->stream && !wire_frame_is_ended(en, f->raw) &&
@@ -391,6 +399,7 @@ static void wire_end_cut_frame(struct wire_encoder *en)
     if (en->cut)
         buf_add(en->out, en->wire->stream_framing == WIRE_SSE ? STR("\n\n") : STR("\n"));
     en->cut = false;
+    en->begun = true;
 }
 
 /* Passes on the provider's own event of an error. False: the error must be encoded. */

@@ -220,7 +220,7 @@ struct wire_encoder {
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: first text, now */
     int64_t (*count_input)(void *ctx);    /* tokens of the request; NULL: unknown */
     void *count_ctx;
-    bool cut, ended, failed, bare, failing; /* cut: wire_end_cut_frame; bare: no comments */
+    bool cut, ended, failed, bare, failing, begun; /* cut: wire_end_cut_frame; bare: no comments */
 };
 
 void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const struct chat_request *r,

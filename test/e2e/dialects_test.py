@@ -5,6 +5,7 @@
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
 import unittest
 
 import asking
@@ -13,7 +14,7 @@ from command import BINARY
 from corners_test import Refusing, Upstream, plain, sse
 from gateway import BASES, FAMILIES, Gateway, digest
 from parameters import ONE_DIALECT, PARAMETERS, leaf
-from reading import read
+from reading import ask_in, read
 
 KINDS = list(BASES)
 PDF = "JVBERi0="
@@ -43,6 +44,9 @@ def said(path, body):
     if path.endswith("/api/chat"):
         return plain({"model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True, "done_reason": "stop",
                       "message": {"role": "assistant", "content": "Yes."}})
+    if path.endswith("/api/generate"):
+        return plain({"model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True, "done_reason": "stop",
+                      "response": "Yes."})
     return plain({"id": "c", "object": "chat.completion", "model": "u", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}]})
 
@@ -568,6 +572,95 @@ class Dialects(Case):
 
                 self.refused("anthropic", kind, {**body, "tool_choice": {"type": "any"}}, "tool_choice", "no tool")
 
+    def test_calls_in_a_text_before_the_providers_own_have_other_indices(self):
+        text = '<think>Hm.</think><tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+        own = lambda i, name: [  # noqa: E731
+            chunk({"tool_calls": [{"index": i, "id": f"own{i}", "type": "function",
+                                   "function": {"name": name, "arguments": ""}}]}),
+            *(chunk({"tool_calls": [{"index": i, "function": {"arguments": a}}]}) for a in ('{"b":', " 2}"))]
+        frames = [*(chunk({"content": c}) for c in text), *own(0, "g"), *(chunk({"content": c}) for c in text[18:]),
+                  *own(1, "h"), chunk({}, "tool_calls")]
+        self.up.reply = lambda *_: sse(*frames)
+        for dialect in (*PATHS, "gemini"):
+            with self.subTest(dialect):
+                r = request(*ask_in(dialect, "openai", "hi", True), {})
+                self.assertEqual(read(dialect, r.body, True).calls,
+                                 [("f", {"a": 1}), ("g", {"b": 2}), ("f", {"a": 1}), ("h", {"b": 2})], r.body)
+
+    def test_an_input_that_the_provider_does_not_count_is_counted_here(self):
+        usage = {"completion_tokens": 7}
+        whole = {"id": "c", "object": "chat.completion", "model": "u", "usage": usage, "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}]}
+        frames = [chunk({"content": "Yes."}), chunk({}, "stop"), {**chunk({}), "choices": [], "usage": usage}]
+        self.up.reply = lambda _, asked: sse(*frames) if asked.get("stream") else plain(whole)
+        counted = lambda: sum(float(n) for n in re.findall(  # noqa: E731
+            r'(?m)^rationale_tokens_total\{.*kind="input_uncached".*\} (\S+)$', request("/metrics", None, {}).body.decode()))
+        for dialect in (*PATHS, "gemini"):
+            for stream in (True, False):
+                with self.subTest(dialect, stream=stream):
+                    before = counted()
+                    r = request(*ask_in(dialect, "openai", "hi", stream), {})
+                    self.assertGreater(counted(), before)
+                    got = read(dialect, r.body, stream)
+                    self.assertEqual((got.output, bool(got.input)), (None, False) if dialect == "openai" and stream
+                                     else (7, dialect != "openai"), r.body)
+
+    def test_a_reply_without_anything_of_its_dialect_is_an_error(self):
+        for kind in KINDS:
+            for dialect in (*PATHS, "gemini"):
+                with self.subTest(kind, client=dialect):
+                    for doc in ({}, {"message": "no such route"}):
+                        self.up.reply = lambda *_: plain(doc)
+                        r = request(*ask_in(dialect, kind, "hi", False), {})
+                        self.assertEqual(r.status, 502, r.body)
+        self.up.reply = lambda *_: ("text/event-stream", b"data: {}\n\ndata: [DONE]\n\n")
+        for dialect in PATHS:
+            for kind in KINDS:
+                if kind not in (dialect, "ollama"):
+                    self.assertIn(b"error", request(*ask_in(dialect, kind, "hi", True), {}).body)
+
+    def test_calls_before_an_unknown_end_are_calls(self):
+        call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        replies = {
+            "openai": {"id": "c", "choices": [{"index": 0, "finish_reason": "brand_new", "message": {
+                "role": "assistant", "content": None, "tool_calls": [call]}}]},
+            "gemini": {"candidates": [{"index": 0, "finishReason": "BRAND_NEW", "content": {
+                "role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
+            "anthropic": {"id": "m", "type": "message", "role": "assistant", "model": "u", "stop_reason": "brand_new",
+                          "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}],
+                          "usage": {"input_tokens": 5, "output_tokens": 1}}}
+        stops = {"openai": lambda d: d["choices"][0]["finish_reason"], "anthropic": lambda d: d["stop_reason"]}
+        for kind, doc in replies.items():
+            self.up.reply = lambda *_: plain(doc)
+            for dialect, stop in stops.items():
+                with self.subTest(kind, client=dialect):
+                    r = request(*ask_in(dialect, kind, "hi", False), {})
+                    self.assertEqual(stop(json.loads(r.body)), "brand_new" if kind == dialect else {
+                        "openai": "tool_calls", "anthropic": "tool_use"}[dialect])
+
+    def test_a_byte_order_mark_passes_and_is_no_part_of_an_event(self):
+        kind, body = sse(chunk({"content": "Yes."}), chunk({}, "stop"))
+        self.up.reply = lambda *_: (kind, b"\xef\xbb\xbf" + body + b"data: [DONE]\n\n")
+        r = request(*ask_in("openai", "openai", "hi", True), {})
+        self.assertEqual(r.body, b"\xef\xbb\xbf" + body + b"data: [DONE]\n\n")
+        for dialect in (*PATHS, "gemini"):
+            r = request(*ask_in(dialect, "openai", "hi", True), {})
+            self.assertEqual((r.body.count(b"\xef\xbb\xbf"), read(dialect, r.body, True).text),
+                             (dialect == "openai", "Yes."), r.body)
+
+    def test_a_file_by_url_goes_where_it_can_and_is_refused_elsewhere(self):
+        url = "https://example.org/a.pdf"
+        asks = {"anthropic": {"max_tokens": 9, "messages": [{"role": "user", "content": [
+            {"type": "document", "source": {"type": "url", "url": url}}]}]},
+            "responses": {"input": [{"role": "user", "content": [{"type": "input_file", "file_url": url}]}]}}
+        for dialect, body in asks.items():
+            for kind in KINDS:
+                with self.subTest(dialect, kind=kind):
+                    if kind in ("openai", "ollama"):
+                        self.refused(dialect, kind, body, "not by URL" if kind == "openai" else "no files")
+                    else:
+                        self.assertIn(url, json.dumps(self.ask(dialect, kind, body)[1]))
+
     def test_items_that_would_be_lost_are_refused(self):
         hi = {"role": "user", "content": "hi"}
         for item in ({"type": "compaction", "encrypted_content": "E"}, {"type": "brand_new", "text": "x"},
@@ -774,8 +867,8 @@ class Dialects(Case):
                     r = request("/api/generate", {**body, "model": kind, "stream": stream}, {})
                     self.assertEqual(r.status, 200, r.body)
                     lines = [json.loads(x) for x in r.body.splitlines()]
-                    if kind != "ollama":  # the reply of the stub is one of /api/chat
-                        self.assertEqual("".join(x["response"] for x in lines), "Yes.")
+                    self.assertEqual("".join(x["response"] for x in lines), "Yes.")
+                    if kind != "ollama":
                         self.assertNotIn("message", lines[0])
                         self.assertEqual(r.headers["x-rationale-dropped"], "num_ctx")
                         self.assertEqual((lines[-1]["done"], lines[-1]["done_reason"]), (True, "stop"))

@@ -30,6 +30,7 @@ def setUpModule():
         "gemini": {"kind": "gemini", "base_url": up.root, "models": ["gemini-2.5-flash"]},
         "mistral": {"kind": "mistral", "base_url": up.root + "/v1", "models": ["mistral"]},
         "items": {"kind": "responses", "base_url": up.root + "/v1", "models": ["items"]},
+        "ollama": {"kind": "ollama", "base_url": up.root, "models": ["llama"]},
     }}).__enter__()
 
 
@@ -150,6 +151,44 @@ class Cut(unittest.TestCase):
                              (["tool_calls"], {"x": 1}, 1))
             self.assertEqual(USAGE.search(words).groups(), ("128" if stream else "200", "128", "budget"))
             self.assertEqual(b"No." in r.body, not stream, "a stream is let go, a plain reply keeps its answer")
+
+
+    def test_a_prompt_of_ollama_goes_on_in_a_second_call(self):
+        options = {"num_ctx": 8192, "temperature": 0.5, "stop": ["END"]}
+        body = {"prompt": "hi", "system": "Be brief.", "keep_alive": "1h", "options": options}
+
+        def reply(path, asked):
+            first, stream = len(self.up.asked) == 1, asked.get("stream")
+            paths.append(path)
+            if "messages" in asked and path != "/api/chat":  # of the other provider
+                return sse(delta(reasoning_content=WORD * 200), delta("length")) if first else \
+                    sse(delta(content="Yes."), delta("stop"))
+            said = {"thinking": WORD * 200} if first else {"content": "Yes."}
+            lines = [{"model": "u", **({"message": said} if path == "/api/chat" else
+                                       {"response": "", **said}), "done": not stream}]
+            if stream:
+                lines.append({"model": "u", "response": "", "message": {"content": ""}, "done": True})
+            lines[-1]["done_reason"] = "length" if first else "stop"
+            return "application/x-ndjson", b"".join(json.dumps(x).encode() + b"\n" for x in lines)
+        self.up.reply = reply
+        for model, at in (("llama", ["/api/generate", "/api/chat"]), ("chat", ["/v1/chat/completions"] * 2)):
+            for stream in (True, False):
+                with self.subTest(model=model, stream=stream):
+                    paths = []
+                    self.up.asked.clear()
+                    r = request("/api/generate", {**body, "model": model, "stream": stream},
+                                {**asking.SHOW, "x-rationale-level": "low"})
+                    self.assertEqual((r.status, paths), (200, at), r.body)
+                    said = [json.loads(x) for x in r.body.splitlines()]
+                    self.assertEqual("".join(x.get("response", "") for x in said), "Yes.")
+                    self.assertEqual("".join(x.get("thinking", "") for x in said), WORD * 128)
+                    self.assertEqual([(x["done"], x.get("done_reason")) for x in said if x["done"]], [(True, "stop")])
+                    self.assertFalse(any("message" in x for x in said), said)
+                    second = self.up.asked[1]
+                    self.assertRegex(second["messages"][0]["content"], "^Be brief[.]")
+                    if model == "llama":
+                        self.assertEqual((second["options"], second["keep_alive"]),
+                                         ({"top_p": 0.9, **options}, "1h"))
 
 
 class Starved(unittest.TestCase):

@@ -132,19 +132,25 @@ static bool call_relays_usage_chunk(const struct call *c)
 
 void call_synthesize_usage(struct call *c)
 {
-    struct chat_usage u = chat_usage_none;
+    struct chat_usage u = chat_usage_none, all;
+    bool counts = c->reply.usage.output < 0;
 
     assert(c->reply.end_seen);
-    if ((c->attempt.relays && !call_relays_usage_chunk(c)) || c->reply.usage.output >= 0)
+    if (c->attempt.relays ? !counts || !call_relays_usage_chunk(c)
+                          : !counts && c->reply.usage.input >= 0)
         return;
     if (c->reply.usage.input < 0)
         u.input = call_count_input(c);
-    u.reasoning = pipe_reasoning_tokens(&c->pipe);
-    u.output = pipe_output_tokens(&c->pipe);
+    if (counts) {
+        u.reasoning = pipe_reasoning_tokens(&c->pipe);
+        u.output = pipe_output_tokens(&c->pipe);
+        assert(u.output >= 0 && u.reasoning >= 0);
+        c->sum.reasoning_exact = false;
+    }
     chat_usage_merge(&c->reply.usage, &u);
-    assert(u.output >= 0 && u.reasoning >= 0);
-    pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->reply.usage});
-    c->sum.reasoning_exact = false;
+    all = c->reply.usage;
+    all.raw = STR(""); /* it lacks what was counted here */
+    pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &all});
 }
 
 void call_on_event(void *ctx, const struct chat_event *ev)

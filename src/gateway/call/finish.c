@@ -86,12 +86,12 @@ static void finish_count_unreported(struct call *c)
     struct chat_usage *u = &c->sum.usage;
     int64_t made = pipe_output_tokens(&c->pipe);
 
-    if (u->output < 0 ? !c->sum.first_byte_ns && !made && !c->client.left_waiting
-                      : c->reply.stop_seen || c->reply.end_seen || made <= u->output)
+    if (u->output < 0 && !c->sum.first_byte_ns && !made && !c->client.left_waiting)
         return;
     u->input = u->input < 0 ? call_count_input(c) : u->input;
     assert(made >= 0);
-    u->output = made;
+    if (u->output < 0 || (!c->reply.stop_seen && !c->reply.end_seen && made > u->output))
+        u->output = made;
 }
 
 void call_count_interrupted(void *config, struct store_call *row)

@@ -5,6 +5,7 @@
  */
 #include "base/json_get.h"
 #include "gateway/call/internal.h"
+#include "gateway/provider.h"
 
 static bool translate_refuse(struct call *c, const char *code, const char *param, const char *why,
                              struct err *e)
@@ -232,9 +233,9 @@ static bool translate_check_tool_choice(struct call *c, struct err *e)
 /* ---- error texts ---- */
 
 /* Why a part of what a user or a tool says cannot be; NULL: it can. */
-static const char *translate_part_problem(const struct chat_part *p, enum chat_dialect from,
-                                          enum chat_dialect to)
+static const char *translate_part_problem(const struct call *c, const struct chat_part *p)
 {
+    enum chat_dialect from = c->in.wire->dialect, to = c->attempt.wire->dialect;
     bool sounds = str_starts(p->mime, STR("audio/")) || str_starts(p->mime, STR("video/"));
     bool data = p->data.n || str_starts(p->url, STR("data:"));
 
@@ -246,6 +247,10 @@ static const char *translate_part_problem(const struct chat_part *p, enum chat_d
         return "takes images only with their data, not by URL";
     if (p->kind == CHAT_PART_FILE && to == CHAT_OLLAMA)
         return "takes text and images, but no files";
+    if (p->kind == CHAT_PART_FILE && to == CHAT_OPENAI && !data && p->url.n &&
+        !str_starts(p->mime, STR("video/")) &&
+        call_provider(c)->row->think != WIRE_THINK_OPENROUTER)
+        return "takes files only with their data, not by URL";
     if (p->kind == CHAT_PART_FILE && to == CHAT_ANTHROPIC && sounds)
         return "takes text, images and documents, but neither sound nor film";
     return NULL;
@@ -270,8 +275,7 @@ static bool translate_check_parts(struct call *c, const struct chat_part *p, siz
                                   size_t message, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *why =
-            translate_part_problem(&p[i], c->in.wire->dialect, c->attempt.wire->dialect);
+        const char *why = translate_part_problem(c, &p[i]);
 
         if (why)
             return err_input(e,

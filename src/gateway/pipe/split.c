@@ -151,7 +151,8 @@ static void pipe_split_on_call(void *ctx, const struct split_call *call)
 {
     struct pipe_split *s = ctx;
     struct arena *a = s->shared->scratch;
-    struct chat_event ev = {.kind = CHAT_CALL, .block = s->block, .text = STR("")};
+    struct chat_event ev = {
+        .kind = CHAT_CALL, .block = s->block, .from_text = true, .text = STR("")};
 
     ev.id = arena_printf(a, "call_" STR_FMT "_%u", STR_ARG(s->shared->options->id), s->calls++);
     ev.name = arena_dup(a, call->name);
@@ -494,16 +495,18 @@ NOINLINE static void pipe_split_strip(struct pipe_split *s, const struct chat_ev
 
 /* ---- events ---- */
 
-/* Calls that were read from markup are the reason why the reply stops. */
+/* Calls are the reason why a reply stops that names none, or one that no other dialect knows. A
+ * relayed reply keeps its own reason, unless its calls were read from markup. */
 NOINLINE static void pipe_split_stop(struct pipe_split *s, const struct chat_event *ev)
 {
+    bool called = s->calls || (s->called && !s->shared->options->as_it_is);
     struct chat_event stop = *ev;
 
     assert(ev->kind == CHAT_STOP);
     if (ev->stop == CHAT_STOP_LENGTH)
         pipe_held_decide(s, PIPE_HELD_INSIDE, SPLIT_REASONING); /* it did not reach its answer */
     pipe_split_flush(s);
-    if (s->calls && ev->stop == CHAT_STOP_END) {
+    if (called && (ev->stop == CHAT_STOP_END || ev->stop == CHAT_STOP_OTHER)) {
         stop.stop = CHAT_STOP_TOOL;
         *s->shared->touched = true;
     }
@@ -531,6 +534,7 @@ NOINLINE static void pipe_split_other(struct pipe_split *s, const struct chat_ev
 
     if (ev->kind == CHAT_ERROR)
         pipe_split_flush(s);
+    s->called |= ev->kind == CHAT_CALL;
     if (pipe_is_opaque(ev))
         s->said_block = ev->block + 1;
     s->reasoned |= sealed;

@@ -33,6 +33,7 @@ struct pipe_split {
     enum pipe_split_state state;
     bool started;      /* some text was split */
     bool reasoned;     /* reasoning came before the text, so the text does not begin inside it */
+    bool called;       /* the provider sent a call of its own */
     bool after_marker; /* white space is dropped */
     bool continued;    /* the reply is from a second call */
     bool strips;       /* and starts here, after a marker that it does not contain */

@@ -451,15 +451,22 @@ void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
     gemini_decode_on_reply(d, f, false);
 }
 
+static bool gemini_decode_has_begun(const struct gemini_decoder *s)
+{
+    return s->candidates[0].blocks > 0 || s->candidates[0].stopped;
+}
+
+static void gemini_decode_emit_nothing(struct wire_decoder *d)
+{
+    wire_emit_error(d, "upstream_error", "the provider's reply has no candidates");
+}
+
 /* A whole body may be the array that a stream without alt=sse is. */
 void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
-    const struct gemini_decoder *state = d->state;
-    const struct gemini_candidate *c = state->candidates;
-
     gemini_decode_on_reply(d, f, true);
-    if (!d->deaf && c->blocks == 0 && !c->stopped)
-        wire_emit_error(d, "upstream_error", "the provider's reply has no candidates");
+    if (!d->deaf && !gemini_decode_has_begun(d->state))
+        gemini_decode_emit_nothing(d);
 }
 
 /* Without a reason to stop, a candidate of a whole reply, or before [DONE], has ended as well. */
@@ -488,6 +495,10 @@ void gemini_decode_end(struct wire_decoder *d)
 {
     struct gemini_decoder *s = d->state;
 
+    if (d->done && !d->relays && !gemini_decode_has_begun(s)) {
+        gemini_decode_emit_nothing(d);
+        return;
+    }
     for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++) {
         struct gemini_candidate *c = &s->candidates[i];
         struct at at = {.d = d, .c = c, .choice = i};

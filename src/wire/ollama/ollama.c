@@ -185,6 +185,15 @@ static void ollama_finish(struct wire_decoder *d, const struct json *doc,
     wire_emit(d, &(struct chat_event){.kind = CHAT_END});
 }
 
+/* The reply to a request that only loads a model says nothing but `done`. */
+static bool ollama_is_reply(const struct json *doc, const struct json_node *root)
+{
+    JSON_FOREACH(k, doc, root)
+        if (json_is_one_of(doc, k, "response thinking tool_calls done"))
+            return true;
+    return json_is_object(json_find(doc, root, STR("message")));
+}
+
 static void ollama_line(struct wire_decoder *d, const struct wire_frame *f, bool whole)
 {
     const struct json_node *root = json_root(f->doc);
@@ -199,6 +208,11 @@ static void ollama_line(struct wire_decoder *d, const struct wire_frame *f, bool
     }
     if (root->kind != JSON_OBJECT) {
         wire_emit_error(d, "upstream_error", "the reply is not a JSON object");
+        return;
+    }
+    if (whole && !ollama_is_reply(f->doc, root)) {
+        wire_emit_error(
+            d, "upstream_error", "the provider's reply has neither a message nor a response");
         return;
     }
     if (!d->started)

@@ -148,8 +148,14 @@ static void ollama_write_messages(struct json_out *o, const struct chat_request 
 
 /* ---- settings ---- */
 
+/* The second call of a prompt to /api/generate has all of its options, such as num_ctx. */
 static void ollama_write_options(struct json_out *o, const struct chat_request *r)
 {
+    if (r->dialect == CHAT_OLLAMA) {
+        json_write_raw(o, "options", request_member_raw(r, NULL, "options"));
+        json_write_raw(o, "keep_alive", request_member_raw(r, NULL, "keep_alive"));
+        return;
+    }
     if (r->stop_count == 0 && !settings_present(r, &ollama_settings))
         return;
     json_member_object(o, "options");

@@ -45,10 +45,11 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
 
     assert(!c->calls == !c->last);
     call->block = ev->block;
-    call->index = c->call_count++;
+    call->index = c->next_call++;
     call->id = arena_text_dup(en->arena, ev->id);
     call->name = arena_text_dup(en->arena, ev->name);
     call->custom = part_is_custom(en->request, ev->name);
+    c->marked_calls |= ev->from_text;
     assert(c->call_count > 0);
     return LIST_APPEND(c->calls, c->last, call);
 }

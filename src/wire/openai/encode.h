@@ -26,12 +26,22 @@ struct openai_said_call {
     struct openai_said_call *next;
 };
 
+/* A call of relayed frames: the provider's index, and the client's. */
+struct openai_moved_call {
+    int64_t from;
+    uint32_t to;
+    bool noted; /* it has an openai_said_call */
+    struct openai_moved_call *next;
+};
+
 /* The part of one choice that the client has received. */
 struct openai_said {
     uint32_t index;
     bool role, finished;
+    bool marked_calls; /* calls read from the text were sent */
     struct openai_said_call *calls, *last;
-    uint32_t call_count;
+    uint32_t next_call;              /* the first index that no call has */
+    struct openai_moved_call *moves; /* calls of relayed frames */
     struct openai_said *next;
     /* Only for a whole reply: a stream's struct ends here. */
     struct arena_text text, thought, refusal;

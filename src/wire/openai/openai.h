@@ -8,7 +8,8 @@
  *   patch.c         the gateway's plan as edits; thinking.c: reasoning parameters of each host
  *   decode.c        replies to events; calls.c: tool calls; extras.c: members without an event, and
  *                   those to be sent back with a call; usage.c: usage and stop reasons
- *   encode.c        events to streams; whole.c: to bodies; relay.c, relay_whole.c: frames passed on
+ *   encode.c        events to streams; whole.c: to bodies
+ *   relay.c         frames passed on; relay_whole.c: bodies; relay_calls.c: the calls in chunks
  *
  * A member without a specific event is an EXTRA, whose name gives the place: "citations" is a
  * member of the reply, "choice.logprobs" of the choice, "message.annotations" of its message (or

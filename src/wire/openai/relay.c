@@ -24,7 +24,7 @@ uint32_t openai_relay_index_at(const struct json *doc, const struct json_node *v
     return index > 0 ? (uint32_t)index : 0;
 }
 
-static uint32_t openai_relay_index_of(const struct json *doc, const struct json_node *choice)
+uint32_t openai_relay_index_of(const struct json *doc, const struct json_node *choice)
 {
     return openai_relay_index_at(doc, json_find(doc, choice, STR("index")));
 }
@@ -38,8 +38,8 @@ static const struct json_node *openai_relay_choice_of(const struct openai_relay_
     return NULL;
 }
 
-static const struct json_node *openai_relay_message_of(const struct openai_relay_frame *r,
-                                                       const struct json_node *choice)
+const struct json_node *openai_relay_message_of(const struct openai_relay_frame *r,
+                                                const struct json_node *choice)
 {
     const struct json_node *m = json_get(r->doc, choice, r->en->stream ? "delta" : "message");
 
@@ -298,6 +298,7 @@ static bool openai_relay_rest_of(struct openai_relay_frame *r, struct json_edits
     json_fields_read(&openai_reply_fields, r->doc, delta, 0, &of);
     details = !r->details && openai_relay_details_fit(r, &of, &now);
     openai_relay_edit_finish(r, ed, c, json_get(r->doc, c, "finish_reason"), index);
+    openai_relay_edit_call_indices(r, ed, c);
     redact_token_lists(r->doc, c, r->events, r->n, index, ed);
     if (!delta) {
         json_edit_remove(ed, c, STR("text"));
@@ -322,28 +323,6 @@ static bool openai_relay_edit_rest(struct openai_relay_frame *r, struct json_edi
     openai_relay_edit_usage(r, ed);
     openai_unrequested_edit(r->en, r->doc, ed);
     return any;
-}
-
-/* Remembers the call of passing frames, in case that we have to end it. */
-static void openai_relay_note_call(struct wire_encoder *en, const struct chat_event *ev)
-{
-    struct openai_said_call *call;
-
-    if (ev->kind == CHAT_CALL)
-        openai_said_call_new(en, openai_said(en, ev->choice), ev)->passes = true;
-    if (ev->kind != CHAT_ARGUMENTS || !ev->text.n)
-        return;
-    call = openai_said_call(openai_said(en, ev->choice), ev->block);
-    if (call)
-        call->argued = true;
-}
-
-/* Whether the client has the call from relayed frames, which have all of its arguments. */
-static bool openai_relay_passes(struct wire_encoder *en, const struct chat_event *ev)
-{
-    const struct openai_said_call *call = openai_said_call(openai_said(en, ev->choice), ev->block);
-
-    return ev->kind == CHAT_ARGUMENTS && call && call->passes;
 }
 
 static bool openai_relay_says_calls(const struct openai_relay_frame *r,
@@ -375,7 +354,8 @@ static bool openai_relay_is_text(const struct openai_relay_frame *r,
                                  const struct openai_relay_heard *now)
 {
     for (size_t i = 0; i < r->n; i++)
-        if (openai_relay_is_chunk(json_fields_get(delta, OPENAI_AT_CONTENT), &r->events[i]))
+        if (openai_relay_is_chunk(json_fields_get(delta, OPENAI_AT_CONTENT), &r->events[i]) ||
+            r->events[i].from_text)
             return false;
     if (now->text.any == now->thought.any || (now->calls && !openai_relay_has_calls(r, delta)))
         return false;
@@ -428,7 +408,8 @@ static void openai_relay_chunks(struct openai_relay_frame *r)
             openai_relay_message_of(r, openai_relay_choice_of(r, ev->choice));
         bool call = ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS;
 
-        if (call && (openai_relay_says_calls(r, delta) || openai_relay_passes(r->en, ev))) {
+        if (call && !ev->from_text &&
+            (openai_relay_says_calls(r, delta) || openai_relay_passes(r->en, ev))) {
             openai_relay_note_call(r->en, ev);
             continue;
         }
@@ -551,14 +532,30 @@ static void openai_relay_untouched(struct wire_encoder *en, const struct wire_fr
     openai_unrequested_pass(en, f);
 }
 
-static void openai_relay_touched(struct openai_relay_frame *r)
+/* An untouched chunk with calls whose index another call already has. */
+static void openai_relay_renumber(struct openai_relay_frame *r)
+{
+    struct json_edits ed;
+
+    json_edits_init(&ed, r->doc, &r->a);
+    JSON_FOREACH(c, r->doc, r->choices)
+        openai_relay_edit_call_indices(r, &ed, c);
+    openai_unrequested_edit(r->en, r->doc, &ed);
+    openai_relay_write_frame(r, &ed);
+    for (size_t i = 0; i < r->n; i++)
+        openai_relay_note_call(r->en, &r->events[i]);
+}
+
+static void openai_relay_edited(struct openai_relay_frame *r, bool touched)
 {
     max_align_t room[EDIT_ROOM / sizeof(max_align_t)];
     size_t from = r->en->out->n;
 
     arena_init(&r->a, EDIT_MAX);
     arena_lend(&r->a, room, sizeof room);
-    if (r->en->stream) {
+    if (!touched) {
+        openai_relay_renumber(r);
+    } else if (r->en->stream) {
         openai_relay_chunks(r);
         openai_relay_learn(r, from);
     } else {
@@ -589,8 +586,8 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
     }
     if (r.choices && r.choices->kind != JSON_ARRAY)
         r.choices = NULL;
-    if (touched && r.choices)
-        openai_relay_touched(&r);
+    if (r.choices && (openai_relay_moves_calls(&r) || touched))
+        openai_relay_edited(&r, touched);
     else
         openai_relay_untouched(en, &whole, events, n, touched);
     if (en->stream && r.choices)

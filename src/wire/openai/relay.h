@@ -36,6 +36,10 @@ struct openai_relay_heard {
 
 /* The index of a choice: 0 if v is missing or not a number. */
 uint32_t openai_relay_index_at(const struct json *doc, const struct json_node *v);
+uint32_t openai_relay_index_of(const struct json *doc, const struct json_node *choice);
+/* The delta or message of a choice; NULL: it has none. */
+const struct json_node *openai_relay_message_of(const struct openai_relay_frame *r,
+                                                const struct json_node *choice);
 bool openai_relay_has_calls(const struct openai_relay_frame *r, const struct json_fields *message);
 /* Whether the event is of a chunk in the list `content` that is neither text nor reasoning. */
 bool openai_relay_is_chunk(const struct json_node *content, const struct chat_event *ev);
@@ -51,5 +55,15 @@ void openai_relay_edit_finish(struct openai_relay_frame *r, struct json_edits *e
                               uint32_t index);
 void openai_relay_edit_usage(struct openai_relay_frame *r, struct json_edits *ed);
 
-/* openai_relay_whole.c: a whole body with its texts edited in place. */
+/* relay_calls.c. Reads the indices of the calls in a chunk; whether the client must get others,
+ * because calls read from the text came before. */
+bool openai_relay_moves_calls(struct openai_relay_frame *r);
+void openai_relay_edit_call_indices(struct openai_relay_frame *r, struct json_edits *ed,
+                                    const struct json_node *choice);
+/* Remembers a call of relayed frames, in case that we have to end it. */
+void openai_relay_note_call(struct wire_encoder *en, const struct chat_event *ev);
+/* Whether the client has the call from relayed frames, which have all of its arguments. */
+bool openai_relay_passes(struct wire_encoder *en, const struct chat_event *ev);
+
+/* relay_whole.c: a whole body with its texts edited in place. */
 void openai_relay_body(struct openai_relay_frame *r);

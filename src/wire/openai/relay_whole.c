@@ -46,17 +46,6 @@ static void openai_relay_print_call(struct wire_encoder *en, struct openai_said_
                    arguments.n ? arguments : STR("{}"));
 }
 
-/* Whether the message itself has the call. One without an id may be any. */
-static bool openai_relay_lists_call(const struct openai_relay_frame *r,
-                                    const struct json_node *list, str id)
-{
-    JSON_FOREACH_ITEM(v, r->doc, list)
-        if (openai_empty(r->doc, json_get(r->doc, v, "id")) ||
-            json_is(r->doc, json_get(r->doc, v, "id"), id))
-            return true;
-    return false;
-}
-
 /* Calls that were found in the text come after the provider's own. */
 static void openai_relay_edit_calls(struct openai_relay_frame *r, struct json_edits *ed,
                                     const struct json_node *message, uint32_t choice)
@@ -69,8 +58,7 @@ static void openai_relay_edit_calls(struct openai_relay_frame *r, struct json_ed
     for (size_t i = 0; i < r->n; i++) {
         const struct chat_event *ev = &r->events[i];
 
-        if (ev->choice == choice && ev->kind == CHAT_CALL &&
-            !openai_relay_lists_call(r, list, ev->id))
+        if (ev->choice == choice && ev->kind == CHAT_CALL && ev->from_text)
             openai_said_call_new(r->en, c, ev);
         else if (ev->choice == choice && ev->kind == CHAT_ARGUMENTS &&
                  openai_said_call(c, ev->block))
