@@ -43,7 +43,7 @@ TEST(our_menu_has_sixty_items_in_nine_categories)
     "{\"items\":[{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\",\"sizes\":["            \
     "\"small\"]" more "}]}"
 
-TEST(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path)
+TEST(a_menu_that_is_wrong_is_refused_with_file_line_and_path)
 {
     static const struct {
         const char *text, *says;
@@ -51,7 +51,7 @@ TEST(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path)
         {"", "m.json: "},
         {"[]", "m.json: "},
         {"{}", "items"},
-        {"{\"items\":[]}", "m.json: /items"},
+        {"{\"items\":[]}", "m.json:1: /items"},
         {"{\"items\":[{}]}", "/items/0"},
         {"{\"items\":[{\"item_id\":\"a\",\"name\":\"\",\"category_name\":\"C\",\"sizes\":[\"s\"]}]"
          "}",
@@ -71,7 +71,17 @@ TEST(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path)
         {"{\"items\":["
          "{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\",\"sizes\":[\"s\"]},"
          "{\"item_id\":\"a\",\"name\":\"B\",\"category_name\":\"C\",\"sizes\":[\"s\"]}]}",
-         "/items/1/item_id: is there twice"},
+         "m.json:1: /items/1/item_id: is there twice"},
+        {"{\n\"items\": [\n"
+         "{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\",\"sizes\":[\"s\"]},\n"
+         "{\"item_id\":\"b\",\"name\":\"B\",\"category_name\":\"C\",\"sizes\":[\"s\"],\n"
+         "\"price\": \"2.50\"}\n]}",
+         "m.json:5: /items/1/price: "},
+        {"{\"items\": [\n"
+         "{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\",\"sizes\":[\"s\"]},\n"
+         "{\"item_id\":\"a\",\"name\":\"B\",\"category_name\":\"C\",\"sizes\":[\"s\"]}]}",
+         "m.json:3: /items/1/item_id: is there twice"},
+        {"{\"items\":\n[,]}", "m.json: JSON: "},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -79,7 +89,7 @@ TEST(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path)
         struct err e;
 
         CHECK_F(!menu_parse(str_c(cases[i].text), "m.json", &m, &e), "%s", cases[i].text);
-        CHECK_F(str_find(str_c(e.text), STR("m.json: ")) == 0, "%s", e.text);
+        CHECK_F(str_find(str_c(e.text), STR("m.json:")) == 0, "%s", e.text);
         CHECK_F(str_find(str_c(e.text), str_c(cases[i].says)) != STR_NONE, "%s", e.text);
     }
 }
@@ -272,7 +282,7 @@ TEST(a_long_or_broken_name_is_no_trouble)
 }
 
 TEST_MAIN(T(our_menu_has_sixty_items_in_nine_categories),
-          T(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path),
+          T(a_menu_that_is_wrong_is_refused_with_file_line_and_path),
           T(names_that_are_spoken_alike_are_told_apart_as_they_are_written),
           T(every_price_in_cents_is_read_as_it_is),
           T(a_recorded_menu_with_fractions_of_a_cent_is_rounded),

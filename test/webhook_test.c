@@ -356,6 +356,27 @@ TEST(large_members_of_a_group_are_not_copied_into_each_of_many_alerts)
     buf_release(&body);
 }
 
+/* Alertmanager drops what a 4xx refuses, so the error says which of its settings prevents that. */
+TEST(too_many_alerts_of_a_group_are_refused_with_their_number)
+{
+    struct buf body;
+    struct webhook w;
+    struct got g;
+
+    buf_init(&body, (size_t)1 << 20);
+    buf_add(&body, STR("{\"version\":\"4\",\"alerts\":["));
+    for (int i = 0; i <= WEBHOOK_ALERTS_MAX; i++)
+        buf_printf(&body, "%s{}", i ? "," : "");
+    buf_add(&body, STR("]}"));
+    buf_add_c(&body, '\0');
+    (void)group(body.p, &g, &w);
+    CHECK(!g.ok);
+    CHECK_STR(g.faults.at[0].message,
+              "may have 1000 alerts, and has 1001: set max_alerts of the sender's webhook");
+    group_done(&g);
+    buf_release(&body);
+}
+
 TEST_MAIN(T(defect_13_a_group_of_alertmanager_is_one_alert_each),
           T(a_start_more_than_a_day_ahead_is_unknown_unless_no_clock_is_given),
           T(an_alert_without_a_fingerprint_is_known_by_its_labels),
@@ -364,4 +385,5 @@ TEST_MAIN(T(defect_13_a_group_of_alertmanager_is_one_alert_each),
           T(an_event_that_neither_begins_nor_ends_an_alert_is_ignored),
           T(a_group_that_is_wrong_says_which_alert_and_which_field),
           T(an_empty_group_and_an_alert_without_a_name_are_fine),
-          T(large_members_of_a_group_are_not_copied_into_each_of_many_alerts))
+          T(large_members_of_a_group_are_not_copied_into_each_of_many_alerts),
+          T(too_many_alerts_of_a_group_are_refused_with_their_number))

@@ -189,15 +189,6 @@ static void optimize_print_result(struct cli *cli, const struct tune_result *r)
 
 static bool tune_options_of(const struct cli_args *args, struct tune_options *o, struct err *e)
 {
-    const char *frontier = args->value[FRONTIER] ? args->value[FRONTIER] : "hybrid";
-    static const char *const kinds[] = {"instance", "objective", "hybrid", "cartesian"};
-
-    o->settings = optimize_defaults();
-    o->settings.merge = true;
-    o->settings.pick = OPTIMIZE_USED_COMPONENTS;
-    for (unsigned i = 0; i < COUNT_OF(kinds); i++)
-        if (strcmp(frontier, kinds[i]) == 0)
-            o->settings.frontier = (enum optimize_frontier)i;
     o->train = args->value[TRAIN];
     o->val = args->value[VAL];
     o->resume = args->value[RESUME] != NULL;
@@ -207,6 +198,7 @@ static bool tune_options_of(const struct cli_args *args, struct tune_options *o,
     o->model = str_c(args->value[MODEL] ? args->value[MODEL] : "");
     o->reflection_model = str_c(args->value[REFLECTION] ? args->value[REFLECTION] : "");
     o->seed = str_c(args->value[SEED] ? args->value[SEED] : "");
+    o->frontier = str_c(args->value[FRONTIER] ? args->value[FRONTIER] : "");
     if (o->resume && !o->run.n)
         return err_input(e, "--resume needs the id of a run");
     if (args->value[BUDGET] && (!str_u64(str_c(args->value[BUDGET]), &o->budget) || !o->budget))

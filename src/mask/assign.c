@@ -171,6 +171,12 @@ static bool mask_sign_behind(struct place *p)
         p->i += 2;
         return true;
     }
+    /* The wide : and = of Chinese and Japanese texts. */
+    if (mask_assign_word_at(p, p->i, "\xEF\xBC\x9A") ||
+        mask_assign_word_at(p, p->i, "\xEF\xBC\x9D")) {
+        p->i += 3;
+        return true;
+    }
     if (c == '%' && (mask_assign_word_at(p, p->i, "%3d") || mask_assign_word_at(p, p->i, "%3D") ||
                      mask_assign_word_at(p, p->i, "%3a") || mask_assign_word_at(p, p->i, "%3A"))) {
         p->i += 3;

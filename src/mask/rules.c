@@ -164,6 +164,7 @@ const struct mask_row mask_rows[] = {
     KEY("AGE-", "AGE-SECRET-KEY-1", ALNUM, 20),
     KEY("lsv2", "lsv2_", WORD, 20),
     KEY("rtl_", "rtl_", URL64, 16),
+    KEY("hook", "hooks.slack.com/services/", MASK_C_B64, 20),
     {"eyJ~", 0, MASK_CREDENTIALS, mask_match_jwt, NULL},
     {"-BEG", -4, MASK_PRIVATE_KEYS, mask_match_pem, NULL},
     {"bear", 0, MASK_CREDENTIALS, mask_match_bearer, NULL},

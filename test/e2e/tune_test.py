@@ -180,6 +180,31 @@ class Tune(Case):
         self.assertEqual(child.returncode, 7, err)
         self.assertIn("--resume left", out)
 
+    def test_a_resumed_run_has_the_settings_it_started_with(self):
+        options = ("--budget", "40", "--frontier", "instance", "--seed", "7")
+        whole = self.begin(*options, "--run", "whole", "--json")
+        self.assertEqual(whole.code, 0, whole.err)
+        self.model.calls = 0
+        child = subprocess.Popen([BINARY, "optimize", "--app", "orders", "--config", str(self.config), "--run", "cut",
+                                  "--train", str(self.folder / "cases"), *options],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+        deadline = time.monotonic() + PATIENCE
+        while self.model.calls < 6 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        child.kill()
+        child.wait()
+        fewer = self.folder / "fewer"
+        fewer.mkdir()
+        (fewer / "one.jsonl").write_text((self.folder / "cases" / "all.jsonl").read_text().splitlines()[0])
+        for option, value, says in (("--budget", "9", "was started with --budget 40"),
+                                    ("--seed", "8", "was started with --seed 7"),
+                                    ("--frontier", "hybrid", "was started with --frontier instance"),
+                                    ("--train", str(fewer), "run cut cannot be resumed")):
+            self.bad(self.optimize("--resume", "cut", option, value), 1, says)
+        done = self.optimize("--resume", "cut", "--json")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual(done.out, whole.out)
+
     def test_a_proposal_that_loses_a_tool_or_copies_a_case_is_dropped(self):
         self.model.proposal = "```\nBe nice.\n```"
         done = self.begin("--budget", "24", "--run", "lost")
@@ -209,7 +234,9 @@ class Tune(Case):
         wrong.mkdir()
         (wrong / "a.json").write_text(json.dumps({"turns": ["One tea."], "expected": [{"item_id": "none"}]}))
         self.bad(self.optimize("--train", str(wrong)), 1, "a.json: expected: an item_id is not on the menu")
-        self.assertIn("budget", self.begin("--budget", "5", "--run", "small").err)
+        self.bad(self.begin("--budget", "1", "--run", "small"), 1, "does not even validate the seed")
+        small = self.begin("--budget", "5", "--run", "small")  # the first left nothing behind
+        self.assertEqual((small.out.count(b"a budget of 5"), small.err.count("a budget of 5")), (1, 0))
 
     def test_the_dashboard_is_told(self):
         self.assertEqual(self.begin("--budget", "40", "--run", "seen").code, 0)

@@ -278,13 +278,18 @@ static void incident_webhook_read_alerts(struct webhook_reader *r)
     assert(list && !r->out->n); /* the sender is known by its list */
     if (!webhook_version_ok(r))
         return;
-    if (list->kind != JSON_ARRAY || count > WEBHOOK_ALERTS_MAX) {
+    if (list->kind != JSON_ARRAY) {
+        alert_fault(r->faults, STR("alerts"), "list", list, "must be a list of alerts");
+        return;
+    }
+    if (count > WEBHOOK_ALERTS_MAX) {
         alert_fault(r->faults,
                     STR("alerts"),
                     "list",
                     list,
-                    list->kind == JSON_ARRAY ? "may have %d alerts" : "must be a list of alerts",
-                    WEBHOOK_ALERTS_MAX);
+                    "may have %d alerts, and has %zu: set max_alerts of the sender's webhook",
+                    WEBHOOK_ALERTS_MAX,
+                    count);
         return;
     }
     incident_webhook_read_group(r);

@@ -39,8 +39,7 @@ static bool order_menu_wrong(struct reading *r, size_t item, const char *member,
                              str value)
 {
     return err_input(r->e,
-                     "%s: /items/%zu/%s: %s \"" STR_FMT "\"",
-                     r->path,
+                     "/items/%zu/%s: %s \"" STR_FMT "\"",
                      item,
                      member,
                      what,
@@ -148,8 +147,7 @@ static bool menu_read_item(struct reading *r, const struct json_node *v)
         return order_menu_wrong(r, at, "default_size", "is none of the sizes:", item->default_size);
     if (r->fraction && !r->recorded)
         return err_input(r->e,
-                         "%s: /items/%zu: the price " STR_FMT " has fractions of a cent",
-                         r->path,
+                         "/items/%zu: the price " STR_FMT " has fractions of a cent",
                          at,
                          STR_ARG(str_slice(json_raw(&r->doc, r->fraction), 0, 80)));
     if (map_find(&m->by_id, item->id))
@@ -187,7 +185,22 @@ static bool menu_check_items(struct reading *r)
          schema_check(s, &r->doc, json_root(&r->doc), r->e);
     schema_free(s);
     buf_release(&text);
-    return ok || err_prefix(r->e, "%s: ", r->path);
+    return ok;
+}
+
+/* Puts the file and the line before an error that begins with the place of a value ("/items/3"). */
+static bool menu_place_error(struct reading *r)
+{
+    str text = str_c(r->e->text);
+    const struct json_node *v =
+        json_pointer(&r->doc, str_slice(text, 0, str_find(text, STR(": "))));
+    size_t line = 1;
+
+    if (!v)
+        return err_prefix(r->e, "%s: ", r->path);
+    for (size_t i = 0; i < v->at; i++)
+        line += r->doc.src.p[i] == '\n';
+    return err_prefix(r->e, "%s:%zu: ", r->path, line);
 }
 
 static bool menu_read_all(struct reading *r)
@@ -198,7 +211,7 @@ static bool menu_read_all(struct reading *r)
     if (!json_parse(&r->doc, m->text, r->e))
         return err_prefix(r->e, "%s: ", r->path);
     if (!menu_check_items(r))
-        return false;
+        return menu_place_error(r);
     root = json_root(&r->doc);
     m->id = order_menu_text_at(r, root, "menu_id");
     m->name = order_menu_text_at(r, root, "menu_name");
@@ -208,7 +221,7 @@ static bool menu_read_all(struct reading *r)
     m->items = arena_zero(&m->arena, json_count(&r->doc, items) + 1, sizeof *m->items);
     for (i = json_first(&r->doc, items); i; i = json_next(&r->doc, items, i))
         if (!menu_read_item(r, i))
-            return false;
+            return menu_place_error(r);
     return true;
 }
 

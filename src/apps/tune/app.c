@@ -34,14 +34,10 @@ static void tune_app_start(struct tuner *t, const struct config *c, str run, str
                              .val = c->policy.val.n ? c->policy.val.p : NULL,
                              .run = run,
                              .model = c->policy.model,
-                             .settings = optimize_defaults(),
                              .stop = &t->stop};
     struct tune_result r;
     struct err e;
 
-    o.settings.frontier = OPTIMIZE_HYBRID;
-    o.settings.merge = true;
-    o.settings.pick = OPTIMIZE_USED_COMPONENTS;
     log_info("a run of the optimizer starts", LOG_STR("run", run));
     if (!tune_run(&o, a, &r, &e))
         log_warn("the run of the optimizer failed", LOG_STR("run", run), LOG_ERR(&e));

@@ -161,6 +161,23 @@ bool tune_kept_list(struct tune_kept *k, struct arena *a, struct tune_row **out,
     return ok;
 }
 
+bool tune_kept_setting(const struct tune_row *row, const char *option, str started, str *chosen,
+                       struct err *e)
+{
+    if (!started.n)
+        return true;
+    if (chosen->n && !str_eq(*chosen, started))
+        return err_set(e,
+                       ERR_INPUT,
+                       "run " STR_FMT " was started with %s " STR_FMT
+                       ": resume it without this option, or start another run",
+                       STR_ARG(row->id),
+                       option,
+                       STR_ARG(started));
+    *chosen = started;
+    return true;
+}
+
 bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row *out,
                    struct err *e)
 {

@@ -18,3 +18,15 @@ const struct tune_app *tune_app_find(str name)
             return rows[i];
     return NULL;
 }
+
+struct optimize_settings tune_settings(str frontier)
+{
+    static const char frontiers[] = "instance objective hybrid cartesian"; /* as in the enum */
+    struct optimize_settings s = optimize_defaults();
+
+    s.frontier = (enum optimize_frontier)str_place(frontier, frontiers);
+    assert(s.frontier <= OPTIMIZE_CARTESIAN);
+    s.merge = true;
+    s.pick = OPTIMIZE_USED_COMPONENTS;
+    return s;
+}

@@ -21,12 +21,12 @@ struct tune {
     struct tune_kept *kept;
     struct registry *registry;
     struct tune_row row;
+    bool fresh;                            /* the row is not in the store yet */
     const char *train_folder, *val_folder; /* val_folder NULL: the training cases */
-    str model, reflection_model, parent_id;
+    str model, reflection_model, parent_id, seed, frontier, reflector; /* the model that reflects */
     struct prompt parent; /* the prompt in force, which is the seed */
     struct tune_example *train, *val;
     size_t train_count, val_count;
-    str reflector; /* the model that reflects */
     struct buf lines;
     int64_t line_count;
     uint64_t began_ns;
@@ -262,8 +262,8 @@ static size_t tune_run_list_of(struct tune *t, const char *const *from, str **ou
 {
     size_t n = 0;
 
-    while (from && from[n])
-        n++;
+    for (; from && from[n]; n++)
+        ;
     *out = arena_zero(t->arena, n + 1, sizeof **out);
     for (size_t i = 0; i < n; i++)
         (*out)[i] = str_c(from[i]);
@@ -356,6 +356,8 @@ static str tune_run_input_of(struct tune *t)
     json_member_str(&s.o, "told_model", t->env.chosen_model);
     json_member_str(&s.o, "reflection_model", t->reflector);
     json_member_str(&s.o, "parent", t->parent.id);
+    json_member_str(&s.o, "seed", t->seed);
+    json_member_str(&s.o, "frontier", t->frontier);
     json_member_object(&s.o, "texts");
     for (size_t i = 0; i < t->o->app->prompt->count; i++) {
         json_out_key(&s.o, t->components[i].name);
@@ -364,14 +366,14 @@ static str tune_run_input_of(struct tune *t)
     return json_text_end(&s, t->arena, STR("{}"));
 }
 
-/* The settings that the run started with, unless the options have others. */
+/* The settings that the run started with; models and cases may be chosen anew. */
 static bool tune_run_read_input(struct tune *t, struct err *e)
 {
     const struct json_node *root;
+    str seed = STR(""), frontier = STR("");
     struct json doc;
-    bool ok;
+    bool ok = json_open(&doc, t->row.input, e);
 
-    ok = json_open(&doc, t->row.input, e);
     root = json_root(&doc);
     if (ok) {
         str val = json_copy_text(&doc, root, "val", t->arena);
@@ -387,9 +389,23 @@ static bool tune_run_read_input(struct tune *t, struct err *e)
                                   ? t->reflection_model
                                   : json_copy_text(&doc, root, "reflection_model", t->arena);
         t->parent_id = json_copy_text(&doc, root, "parent", t->arena);
+        seed = json_copy_text(&doc, root, "seed", t->arena);
+        frontier = json_copy_text(&doc, root, "frontier", t->arena);
     }
     json_release(&doc);
-    return ok || err_prefix(e, "the run's stored settings: ");
+    if (!ok)
+        return err_prefix(e, "the run's stored settings: ");
+    return tune_kept_setting(&t->row, "--seed", seed, &t->seed, e) &&
+           tune_kept_setting(&t->row, "--frontier", frontier, &t->frontier, e);
+}
+
+static bool tune_run_keep_budget(struct tune *t, struct err *e)
+{
+    long long asked = (long long)t->o->budget, begun = (long long)t->row.budget;
+    str given = asked ? arena_printf(t->arena, "%lld", asked) : STR("");
+    str budget = begun ? arena_printf(t->arena, "%lld", begun) : STR("");
+
+    return tune_kept_setting(&t->row, "--budget", budget, &given, e);
 }
 
 static bool tune_run_row_of(struct tune *t, struct err *e)
@@ -416,10 +432,11 @@ static bool tune_run_row_of(struct tune *t, struct err *e)
                                    .best_score = -1,
                                    .seed_score = -1,
                                    .created_us = tune_now_us(t)};
+    t->fresh = !there;
     t->row.status = STR("running");
     t->row.reason = STR("");
     t->env.run = t->env.session = t->row.id;
-    return !there || tune_run_read_input(t, e);
+    return !there || (tune_run_keep_budget(t, e) && tune_run_read_input(t, e));
 }
 
 static bool tune_run_choose_models(struct tune *t, struct err *e)
@@ -471,20 +488,22 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
 {
     struct optimize_run *run = NULL;
     struct optimize_keeper keeper = {tune_keep_line, tune_keep_sync, t};
+    struct err ignored;
     str kept;
     bool ok;
 
     assert(t->row.id.n > 0 && t->lines.n == 0 && t->row.input.n > 0);
-    if (!tune_kept_lines(t->kept, t->row.id, t->arena, &kept, &t->line_count, e) ||
-        !tune_kept_put(t->kept, &t->row, e))
+    if (!tune_kept_lines(t->kept, t->row.id, t->arena, &kept, &t->line_count, e))
         return false;
-    ok = optimize_run_new(task, kept, keeper, &run, e) && optimize_run_go(run, e);
+    ok = optimize_run_new(task, kept, keeper, &run, e);
+    if (!ok && (t->fresh || t->o->resume)) /* a stored row stays, so its run can be resumed */
+        return !t->fresh &&
+               err_prefix(e, "run " STR_FMT " cannot be resumed: ", STR_ARG(t->row.id));
+    ok = tune_kept_put(t->kept, &t->row, ok ? e : &ignored) && ok && optimize_run_go(run, e);
     out->finished = ok && !optimize_interrupted(optimize_run_engine(run));
     if (out->finished)
         ok = tune_run_save_draft(t, optimize_run_engine(run), e);
     if (out->finished || (!ok && e->code != ERR_CANCELLED)) {
-        struct err ignored;
-
         t->row.status = ok ? STR("finished") : STR("failed");
         t->row.reason = ok ? STR("") : arena_dup(t->arena, str_c(e->text));
         ok = tune_keep_sync(t, ok ? e : &ignored) && ok;
@@ -504,23 +523,16 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
 
 static void tune_run_set_budget(struct tune *t, struct optimize_settings *s)
 {
-    struct optimize_budget_note note;
-
     s->metric_calls = t->o->budget ? t->o->budget : (uint64_t)t->row.budget; /* as at the start */
     if (s->metric_calls == 0)
         s->metric_calls =
             optimize_budget_auto(s, OPTIMIZE_LIGHT, t->o->app->prompt->count, t->val_count);
-    assert(s->metric_calls > 0);
     t->row.budget = (int64_t)s->metric_calls;
-    if (t->o->on_note && optimize_budget_note(s, t->val_count, &note))
-        t->o->on_note(t->o->ctx, note.text);
 }
 
 static bool run_with(struct tune *t, struct tune_result *out, struct err *e)
 {
-    struct optimize_task task = {.settings = t->o->settings,
-                                 .name = str_c(t->o->app->name),
-                                 .seed = t->o->seed.n ? t->o->seed : STR("0"),
+    struct optimize_task task = {.name = str_c(t->o->app->name),
                                  .adapter = {tune_run_evaluate,
                                              tune_run_propose,
                                              tune_run_elapsed_s,
@@ -534,6 +546,9 @@ static bool run_with(struct tune *t, struct tune_result *out, struct err *e)
         return false;
     assert(t->train_count > 0 && t->val_count > 0 && t->row.id.n <= TUNE_ID_MAX);
     tune_run_list_components(t);
+    task.seed = t->seed = t->seed.n ? t->seed : STR("0");
+    t->frontier = t->frontier.n ? t->frontier : STR("hybrid");
+    task.settings = tune_settings(t->frontier);
     task.val_is_train = !t->val_folder;
     tune_run_set_budget(t, &task.settings);
     t->row.input = tune_run_input_of(t);
@@ -554,7 +569,9 @@ bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result 
                      .val_folder = o->val,
                      .model = o->model,
                      .reflection_model = o->reflection_model,
-                     .parent_id = STR("")};
+                     .parent_id = STR(""),
+                     .seed = o->seed,
+                     .frontier = o->frontier};
     struct setup *held = gateway_setup(o->host->gateway);
     str url = held->config->store_url;
     bool ok;

@@ -69,19 +69,21 @@ extern const struct tune_app tune_policy, tune_orders, tune_incidents;
 /* The rows, NULL after the last; and the one of that name, or NULL. */
 const struct tune_app *tune_app_at(size_t i);
 const struct tune_app *tune_app_find(str name);
+/* Of every run on an application. */
+struct optimize_settings tune_settings(str frontier);
 
 struct tune_options {
     const struct app_host *host;
     const struct tune_app *app;
     const char *train,
         *val; /* folders; val NULL: the training cases; both NULL: those the run started with */
-    uint64_t budget;      /* metric calls; 0: by the formula, light */
-    str run;              /* "": a new one */
-    bool resume;          /* the run must exist */
-    str model;            /* whose answers are graded; "": the application's */
-    str reflection_model; /* the reflector's model; "": the same */
-    str seed;             /* of the random numbers; "": 0 */
-    struct optimize_settings settings;
+    uint64_t budget;          /* metric calls; 0: by the formula, light */
+    str run;                  /* "": a new one */
+    bool resume;              /* the run must exist */
+    str model;                /* whose answers are graded; "": the application's */
+    str reflection_model;     /* the reflector's model; "": the same */
+    str seed;                 /* of the random numbers; "": 0, or what the run started with */
+    str frontier;             /* "instance", ...; "": hybrid, or what the run started with */
     const _Atomic bool *stop; /* or NULL; set: the run stops and can be resumed */
     struct optimize_sink sink;
     void (*on_note)(void *ctx, const char *words); /* a message for a person; may be NULL */
@@ -126,6 +128,10 @@ bool tune_kept_put(struct tune_kept *k, const struct tune_row *row, struct err *
  * stale_us, because its process was killed. *claimed false: another process works on it. */
 bool tune_kept_claim(struct tune_kept *k, str id, int64_t now_us, int64_t stale_us, bool *claimed,
                      struct err *e) MUST_USE;
+/* A setting that a run keeps from its start ("": it has none). False: `chosen`, which the option
+ * gives, is another one. */
+bool tune_kept_setting(const struct tune_row *row, const char *option, str started, str *chosen,
+                       struct err *e) MUST_USE;
 /* ERR_NOT_FOUND if it does not exist. */
 bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row *out,
                    struct err *e) MUST_USE;

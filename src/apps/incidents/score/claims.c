@@ -12,9 +12,9 @@
 #define KEYWORDS_LEAST 6            /* words without any that connects them */
 #define CONNECTING_SHARE 5          /* one in so many words of a statement connects others */
 #define ITEMS_LEAST 5               /* short items between commas */
+#define STATEMENTS_LEAST 4          /* or so many statements */
 #define LABEL_MAX 40                /* bytes of words that reject what is beside them */
-#define ROW_MAX 2                   /* more marks between items are a list of possibilities */
-#define HEDGES_MAX 1                /* likewise: clauses that say that something could be */
+#define HEDGES_MAX 1                /* more clauses say that something could be: possibilities */
 #define LIKELY_MAX 2                /* or that it is likely */
 
 /* ---- phrases: whole words, lower case, without apostrophes ---- */
@@ -31,31 +31,47 @@ static const char rule_out[] =
     "look healthy|is ok|are ok|is normal|are normal|looks normal|look normal|"
     "found none|unlike|rather than|as opposed to|dismissed|thought that|i thought|"
     "we thought|assumed that|i assumed|suspected that|was suspected|first suspicion|"
-    "not why|a coincidence|coincidental";
+    "not why|a coincidence|coincidental|cause is not|cause was not|cause isnt|anything but|"
+    "the opposite|a myth|no part in|contrary to|beside the point|all good|it is not that|"
+    "never happened|was never there|were never there|never took place|not what happens|"
+    "not what happened";
 static const char doubts[] =
     "i doubt|we doubt|doubtful|questionable|unlikely|improbable|implausible|far fetched|"
     "not convinced|sceptical|skeptical|speculation|speculative|only a guess|just a guess|"
     "mere guess|be surprised|hard to believe|not believe|dont believe|not think|dont think|"
     "unproven|unconfirmed|not confirmed|be confirmed|been confirmed|not proven|disproved|"
-    "disproven|refuted|contradict|contradicts|supposedly|allegedly|little reason|no reason to";
+    "disproven|refuted|contradict|contradicts|supposedly|allegedly|little reason|no reason to|"
+    "might think|may think|might believe|needs checking|needs to be checked|to be verified|"
+    "remains to be seen|such an alert|such alerts|alerts like this|one must be|whichever|"
+    "or did not|or does not|or it does not|or it is not|or not|too early to|is mentioned|are "
+    "mentioned|in theory|in principle|on paper|"
+    "at first glance|at first sight|seemingly|apparently|ostensibly|nobody has shown|"
+    "no one has shown|nobody has proved|two causes|three causes|several causes|two things|three "
+    "things|several things|or else|"
+    "would be wrong|would be an error|would be a mistake";
 /* Alone before or after a colon, in the last cell of a row, or over a list. */
 static const char labels[] =
     "rejected|discarded|excluded|dismissed|refuted|disproved|ruled out|untrue|struck|"
-    "not the cause|not the root cause|not a cause";
+    "not the cause|not the root cause|not a cause|alternatives|alternative causes";
 static const char blaming[] = "causes|root causes|the causes";
-static const char short_labels[] = "no|false|wrong|not true";
+static const char short_labels[] = "no|false|wrong|not true|to do|todo|open|still open|unverified";
 /* This clause retracts the clause before it. */
 static const char retracts[] =
     "turned out to be false|turned out to be wrong|turned out not|that is false|"
     "that is wrong|that was wrong|this is false|this is wrong|is not so|"
     "not the case|not true|is untrue|no longer believe|no longer think|scratch that|"
-    "strike that|take that back|never mind|not it";
+    "strike that|take that back|never mind|not it|far from it|be mistaken|i disagree|"
+    "we disagree|today is different|this time is different|not what happens|not what happened";
 static const char unable[] =
-    "cannot|could not|can not|cant|couldnt|unable|not able|impossible|"
-    "not possible|failed to|not clear|unclear|unknown|not known|do not know|"
-    "dont know|did not find|didnt find|no idea|undetermined|not sure|unsure|"
-    "not enough|insufficient|hard to say|not been determined|not been found|"
-    "not determined|not identified|not establish|remains open";
+    "cannot|could not|can not|cant|couldnt|unable|not able|impossible|not possible|failed to|"
+    "did not|didnt|not enough|insufficient|hard to|nobody can";
+static const char finding[] =
+    "say|tell|determine|determined|establish|established|identify|identified|find|found|name|"
+    "know|known|explain|conclude|reach|draw|decide|state|see|answer";
+static const char unknown[] =
+    "not clear|unclear|unknown|not known|do not know|dont know|no idea|undetermined|not sure|"
+    "unsure|not been determined|not been found|not determined|not identified|not establish|"
+    "remains open";
 static const char diagnosis[] =
     "what is wrong|whats wrong|what was wrong|what went wrong|root cause|the cause|"
     "a cause|any cause|what happened|what is happening|what causes|what caused|"
@@ -64,13 +80,19 @@ static const char diagnosis[] =
 static const char refusals[] =
     "inconclusive|no root cause|no clear cause|no conclusion|no cause|no diagnosis|"
     "cannot say more|cannot conclude|could not conclude|needs further investigation|"
-    "further investigation is needed|further investigation is required";
+    "further investigation is needed|further investigation is required|all is well|"
+    "nothing is wrong|nothing can be concluded|all is fine|time will tell";
 static const char hedges[] =
     "could be|may be|might be|could have|may have|might have|can be|possibly|"
     "perhaps|maybe|either|potentially|one of|any of|suspects|candidates|"
     "conceivable|conceivably|could also|might also|may also|all of these|each of these|"
     "all of the following|any of these|it is possible|one possibility|another possibility|"
-    "one explanation|another explanation|alternatively|or it is";
+    "one explanation|another explanation|alternatively|or it is|theory|hypothesis|scenario|"
+    "option 1|option 2|option a|option b|guess|suspect|suspicion|by probability|by "
+    "likelihood|order of likelihood|"
+    "order of probability";
+/* Among the hypotheses of an analysis, this one holds. */
+static const char settled[] = "confirmed|proven|verified|proved";
 static const char likely[] = "likely|probable|probably|seems|seem|appears|appear|presumably";
 static const char possibilities[] =
     "possible causes|potential causes|likely causes|possible reasons|"
@@ -82,6 +104,21 @@ static const char possibilities[] =
 static const char root_marks[] =
     "root cause|the cause|real cause|actual cause|true cause|cause is|caused by|"
     "is caused|culprit|to blame|underlying problem|underlying issue|real problem";
+/* What is said of the only cause: said of two things, it is wrong of one. A row for each wording,
+ * as "the reason is" may give the reason of the cause. */
+static const char *const only[CLAIM_WORDINGS] = {
+    "the cause is|the root cause is|the cause was|the root cause was|root cause 1|root cause 2|"
+    "root cause 3|first root cause|second root cause|another root cause|third root cause",
+    "the reason is|the reason was",
+    "the culprit is|the culprit was",
+};
+/* "may block" says that something could be; "may not write" that it is not allowed. */
+static const char modals[] = "may|might|could";
+static const char forbidden[] = "may not|may no|might not|could not|could no";
+static const char also[] =
+    "it is also the|it was also the|it is also a|it was also a|it was also an|it is also an";
+/* Said of what the cause has led to, or of what has led to it. */
+static const char other_effect[] = "are the cause of|cause of that|cause of this|cause of these";
 static const char pointing[] = "that|this|these|it|which";
 static const char conclusions[] =
     "because|caused by|due to|root cause|the cause|cause|culprit|as a result|"
@@ -100,12 +137,13 @@ static const char reporting[] =
     "according to|speaks of|talks about|complains|writes";
 static const char looking[] =
     "check|verify|look|investigate|consider|inspect|examine|confirm|see|ask|if|"
-    "whether|next steps|please";
+    "whether|next steps|please|suppose|supposing|assume|assuming|imagine|had|were|in general|"
+    "generally|typically|usually";
 /* Where a clause ends, besides punctuation. */
 static const char breaks[] =
     ", but | but |, however| whereas | although |, though |, yet |, while |"
     ", not | rather than |, instead | even though | unlike |, see |: the cause |"
-    ": the root cause |: the real cause ";
+    ": the root cause |: the real cause |, \"alternatives\"";
 /* Before a line: it is rejected, or it is not. */
 static const char crosses[] = "\xe2\x9d\x8c|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x96|[ ] ";
 static const char ticks[] = "\xe2\x9c\x85|\xe2\x9c\x93|\xe2\x9c\x94|[x] |[X] ";
@@ -259,7 +297,10 @@ static bool claim_is_keywords(const struct claim_reader *r, str text)
 
 static bool claim_is_refusal(str plain)
 {
-    return claim_has(plain, refusals) || (claim_has(plain, unable) && claim_has(plain, diagnosis));
+    bool not_found = claim_has(plain, unable) && claim_has(plain, finding);
+
+    return claim_has(plain, refusals) ||
+           ((not_found || claim_has(plain, unknown)) && claim_has(plain, diagnosis));
 }
 
 static bool claim_is_choice(str text, str plain)
@@ -267,30 +308,49 @@ static bool claim_is_choice(str text, str plain)
     return str_find(plain, STR(" or ")) != STR_NONE || claim_count(text, ',') >= 2;
 }
 
-/* "caused by A and by B and by C and by D", "A / B / C / D" */
+/* "A is down, B is slow, C has no memory, D is full" */
+static bool claim_is_enumeration(str text, struct buf *room)
+{
+    static const char verbs[] = "is|are|was|were|has|have";
+    size_t n = 0;
+
+    while (text.n)
+        n += claim_has(claim_plain(str_slice(str_cut(&text, ','), 0, PLAIN_MAX), room), verbs);
+    return n >= STATEMENTS_LEAST;
+}
+
+/* "caused by A and by B and by C and by D", "A / B / C / D", "A or B or C", "A and/or B" */
 static bool claim_is_row(str text)
 {
-    static const str marks[] = {STR_INIT(" / "), STR_INIT(" and by ")};
+    static const struct {
+        str mark;
+        size_t max;
+    } rows[] = {{STR_INIT(" / "), 2},
+                {STR_INIT(" and by "), 2},
+                {STR_INIT(" or "), 1},
+                {STR_INIT(" and/or "), 0}};
 
-    for (size_t i = 0; i < COUNT_OF(marks); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         str rest = text;
         size_t n = 0, at;
 
-        for (; (at = str_find(rest, marks[i])) != STR_NONE; n++)
+        for (; (at = str_find(rest, rows[i].mark)) != STR_NONE; n++)
             rest = str_slice(rest, at + 1, rest.n);
-        if (n > ROW_MAX)
+        if (n > rows[i].max)
             return true;
     }
     return false;
 }
 
-/* "The credentials work", but not "DNS does not work". */
+/* "The credentials work", "a pool exists", but not "DNS does not work". */
 static bool claim_is_in_order(str plain)
 {
     static const char works[] = "work|works";
     static const char fails[] = "not|doesnt|dont|cannot|no";
 
-    return claim_has(plain, works) && !claim_has(plain, fails);
+    return (claim_has(plain, works) || str_ends(plain, STR(" exist ")) ||
+            str_ends(plain, STR(" exists "))) &&
+           !claim_has(plain, fails);
 }
 
 static bool claim_states_nothing(str plain)
@@ -321,8 +381,10 @@ static unsigned claim_judge(struct claim_reader *r, str text, str plain)
     assert(text.n > 0);
     if (claim_is_refusal(plain))
         f |= CLAIM_REFUSES | CLAIM_DROPPED;
-    if (claim_has(plain, hedges))
+    if (claim_has(plain, hedges) && !claim_has(plain, settled))
         f |= CLAIM_HEDGED | (claim_is_choice(text, plain) ? CLAIM_DROPPED : 0);
+    if (claim_has(plain, modals) && !claim_has(plain, forbidden))
+        f |= CLAIM_HEDGED;
     if (claim_has(plain, likely))
         f |= CLAIM_LIKELY;
     if (claim_states_nothing(plain) || claim_is_row(text) || r->listing || r->struck ||
@@ -332,10 +394,16 @@ static unsigned claim_judge(struct claim_reader *r, str text, str plain)
         f |= CLAIM_NAMES;
     if (attributed)
         f |= CLAIM_REPORTED;
-    if (claim_has(plain, root_marks) || (r->blaming_items && r->item))
+    if ((claim_has(plain, root_marks) && !claim_has(plain, other_effect)) ||
+        (r->blaming_items && r->item))
         f |= CLAIM_BLAMES;
     if (r->root || f & CLAIM_BLAMES)
         f |= CLAIM_ROOT | (claim_starts(plain, pointing) ? CLAIM_POINTS_BACK : 0);
+    if (claim_starts(plain, also))
+        f |= CLAIM_BLAMES;
+    for (unsigned i = 0; i < COUNT_OF(only); i++)
+        if (claim_has(plain, only[i]))
+            f |= CLAIM_ONLY << i;
     if (r->root || claim_has(plain, own_conclusions) ||
         (!attributed && claim_has(plain, conclusions)))
         f |= CLAIM_CONCLUDES;
@@ -360,7 +428,7 @@ static void claim_add(struct claim_reader *r, str text)
         r->listing_items = claim_has(plain, possibilities) || claim_starts(plain, labels);
         r->blaming_items = claim_starts(plain, blaming);
     }
-    if (claim_is_labelled(text, &r->plain))
+    if (claim_is_labelled(text, &r->plain) || claim_is_enumeration(text, &r->plain))
         c->at[c->n].flags |= CLAIM_DROPPED;
     score_words_read(text, SCORE_WORDS_STATED, &c->words);
     assert(first <= c->words.n && c->words.n <= c->words.max);

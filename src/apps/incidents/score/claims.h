@@ -31,7 +31,11 @@ enum {
     CLAIM_BLAMES = 128,   /* says so itself, and not only its section */
     CLAIM_POINTS_BACK = 256, /* with CLAIM_ROOT: the clause before it names the cause */
     CLAIM_LIKELY = 512,      /* says that something is likely */
+    CLAIM_ONLY = 1024,       /* and the next bits: says in one of CLAIM_WORDINGS that this alone is
+                              * the cause */
 };
+
+#define CLAIM_WORDINGS 3
 
 struct claim {
     unsigned flags;

@@ -13,7 +13,7 @@
 
 bool claim_counts(const struct claim *c, bool names)
 {
-    assert(c->flags < 2 * CLAIM_LIKELY);
+    assert(c->flags < CLAIM_ONLY << CLAIM_WORDINGS);
     return !(c->flags & (names ? CLAIM_DROPPED : CLAIM_DROPPED | CLAIM_NAMES));
 }
 
@@ -202,26 +202,37 @@ static bool cause_is_another(const struct claims *c, const struct points *cause)
     return any;
 }
 
-/* Whether a clause, or the one after it, states a point or a name that is expected. */
+/* Whether a clause states a point or a name that is expected, or the one after it does that blames
+ * nothing itself. */
 static bool cause_expected_at(const struct claims *c, const struct points *p, size_t i)
 {
+    bool next = i + 1 < c->n && !(c->at[i + 1].flags & CLAIM_BLAMES);
+
     for (size_t k = 0; k < p->n; k++)
-        if (p->at[k].stated[i] || (i + 1 < c->n && p->at[k].stated[i + 1]))
+        if (p->at[k].stated[i] || (next && p->at[k].stated[i + 1]))
             return true;
     return false;
 }
 
-/* Naming everything is no answer: several clauses that say "the cause is ..." of something else. */
+/* Naming everything is no answer: several clauses that blame something else, or one that says "the
+ * cause is ..." as one of the expected cause does. */
 static bool cause_is_one_of_many(const struct claims *c, const struct points *cause,
                                  const struct points *object)
 {
+    unsigned expected = 0, other = 0;
     size_t others = 0;
 
-    for (size_t i = 0; i < c->n; i++)
-        others += claim_counts(&c->at[i], false) && c->at[i].flags & CLAIM_BLAMES &&
-                  !(c->at[i].flags & CLAIM_POINTS_BACK) && !cause_expected_at(c, cause, i) &&
-                  !cause_expected_at(c, object, i);
-    return others >= OTHER_CAUSES;
+    for (size_t i = 0; i < c->n; i++) {
+        if (!claim_counts(&c->at[i], false) || c->at[i].flags & CLAIM_POINTS_BACK)
+            continue;
+        if (cause_expected_at(c, cause, i) || cause_expected_at(c, object, i)) {
+            expected |= c->at[i].flags;
+            continue;
+        }
+        other |= c->at[i].flags;
+        others += (c->at[i].flags & CLAIM_BLAMES) != 0;
+    }
+    return others >= OTHER_CAUSES || (expected & other) >= CLAIM_ONLY;
 }
 
 /* A clause that names the object and has all points, one denied: "edge-2 has not expired". */
