@@ -424,7 +424,7 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
                             .run = STR(""),
                             .text = STR(""),
                             .session = STR("")};
-    struct run_cursor *c = run_cursor_new(STR(""));
+    struct run_cursor *c = run_cursor_new();
     bool unknown = q->call->unknown.n > 0;
     enum run_state state = RUN_GOES_ON;
     struct err e;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
+#include "gateway/config_build.h"
 #include "serve/exchange_key.h"
 #include "serve/methods.h"
 #include "serve/page.h"
@@ -227,6 +228,23 @@ bool exchange_json(struct exchange *ex)
     if (json_parse(&ex->doc, server_body(ex->x), &e))
         return true;
     exchange_fail(ex, 400, "invalid_json", "the body is not JSON: %s", e.text);
+    return false;
+}
+
+bool exchange_members(struct exchange *ex, const char *names)
+{
+    struct err e;
+
+    if (!names[0] && !str_trim(server_body(ex->x)).n)
+        return true;
+    if (!exchange_json(ex))
+        return false;
+    if (json_root(&ex->doc)->kind != JSON_OBJECT)
+        exchange_fail(ex, 400, "invalid_request", "body: must be an object, such as {}");
+    else if (!config_check_members(&ex->doc, json_root(&ex->doc), names, &e))
+        exchange_fail(ex, 400, "invalid_request", "%s", e.text);
+    else
+        return true;
     return false;
 }
 
