@@ -154,13 +154,13 @@ str store_daemon(const struct store *s)
     return s->daemons ? daemons_self(s->daemons) : STR("");
 }
 
-/* A database that is damaged is of no use when the process that has it open ends. */
+/* A database in use that is damaged is of no use when its process has ended. */
 static void store_prefer_damage(const struct store *s, str url, struct err *e)
 {
     struct err damage;
     struct db *db;
 
-    if (s->engine || !s->path[0] || !file_exists(s->path))
+    if (!strstr(e->text, "in use by") || !s->path[0] || !file_exists(s->path))
         return;
     if (db_open(url, DB_READ, &db, &damage))
         db_close(db);

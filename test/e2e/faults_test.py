@@ -134,6 +134,17 @@ class Faults(unittest.TestCase):
         self.all_there()
         self.assertFalse(address.exists())
 
+    def test_a_start_without_room_for_the_tables_says_what_to_do(self):
+        self.begin()
+        self.gateway.child.terminate()
+        self.assertEqual(self.gateway.child.wait(120), 0)
+        self.inject("full")
+        with self.assertRaisesRegex(RuntimeError, "the disk is full: make room on the disk of store"):
+            self.gateway.start()
+        self.inject("")
+        self.gateway.start()
+        self.all_there()
+
     def test_while_the_tables_have_no_room_queries_are_answered_at_once(self):
         self.begin()
         self.ask()
