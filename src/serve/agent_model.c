@@ -448,7 +448,7 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
     else if (!model_begin(&m, &e))
         model_fail(&m,
                    e.code == ERR_CANCELLED ? 409 : err_http_status(e.code),
-                   e.code == ERR_NOT_FOUND  ? "model_not_found"
+                   e.code == ERR_NOT_FOUND  ? m.result_count ? "run_not_found" : "model_not_found"
                    : e.code == ERR_CONFLICT ? "conflict"
                                             : "invalid_request",
                    str_c(e.text));
