@@ -212,13 +212,14 @@ static void on_event(void *ctx, const struct run_event *ev)
 
 static struct seen read_events(const char *after, bool thoughts, enum run_state *state)
 {
-    struct run_cursor *c = run_cursor_new(str_c(after));
+    struct run_cursor *c = run_cursor_new();
     struct seen x = {.names = "", .last = ""};
     struct run_events_sink sink = {thoughts, on_event, &x};
     struct err e;
 
     buf_init(&x.json, (size_t)1 << 20);
-    if (!run_events_read(log_, STR("run-1"), c, &sink, state, &e))
+    if (!run_cursor_read(c, str_c(after), &e) ||
+        !run_events_read(log_, STR("run-1"), c, &sink, state, &e))
         fail_msg("%s", e.text);
     run_cursor_free(c);
     return x;

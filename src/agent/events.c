@@ -8,9 +8,9 @@
 
 #define ARENA_MAX ((size_t)1 << 30)
 #define EVENT_MAX ((size_t)64 << 20)
-#define CURSOR_MAX 65536
 #define PART_MAX 256
 #define NUMBER_MAX 11 /* digits */
+#define CURSOR_SHOWN 60
 
 struct cursor_part {
     char part[PART_MAX]; /* the name after "RUN/"; "" is the run itself */
@@ -65,32 +65,41 @@ static bool cursor_read_number(str text, int64_t *out)
     return text.n > 0 && text.n <= NUMBER_MAX;
 }
 
-static void agent_events_cursor_read(struct run_cursor *c, str text)
+static bool cursor_read_part(struct run_cursor *c, str item)
 {
-    while (text.n) {
-        str item = str_cut(&text, ','), number = item, part = STR("");
-        size_t equals = str_find(item, STR("=")), i;
-        int64_t n;
+    size_t equals = str_find(item, STR("=")), i;
+    bool named = equals != STR_NONE;
+    int64_t n;
 
-        if (equals != STR_NONE) {
-            part = str_slice(item, 0, equals);
-            number = str_slice(item, equals + 1, item.n);
-        }
-        if (!cursor_read_number(number, &n))
-            continue;
-        i = cursor_find_part(c, part);
-        if (i < c->count)
-            c->parts[i].n = n;
-    }
+    if (!cursor_read_number(named ? str_slice(item, equals + 1, item.n) : item, &n))
+        return false;
+    i = cursor_find_part(c, named ? str_slice(item, 0, equals) : STR(""));
+    if (i == c->count)
+        return false;
+    c->parts[i].n = n;
+    return true;
 }
 
-struct run_cursor *run_cursor_new(str text)
+bool run_cursor_read(struct run_cursor *c, str text, struct err *e)
+{
+    str rest = text;
+
+    while (rest.n)
+        if (!cursor_read_part(c, str_cut(&rest, ',')))
+            return err_input(e,
+                             "\"" STR_FMT
+                             "\" is not the id of an event: send one as it was received,"
+                             " such as 7 or 7,1.logs=4, or none for all events",
+                             STR_ARG(str_slice(text, 0, CURSOR_SHOWN)));
+    return true;
+}
+
+struct run_cursor *run_cursor_new(void)
 {
     struct run_cursor *c = base_alloc(sizeof *c);
 
     *c = (struct run_cursor){0};
     (void)cursor_find_part(c, STR(""));
-    agent_events_cursor_read(c, str_slice(text, 0, CURSOR_MAX));
     return c;
 }
 
@@ -505,7 +514,7 @@ bool run_events_read(struct agent_log *log, str run, struct run_cursor *c,
 
     arena_init(&a, ARENA_MAX);
     buf_init(&v.json, EVENT_MAX);
-    buf_init(&v.id, CURSOR_MAX * 4);
+    buf_init(&v.id, RUN_CURSOR_PARTS_MAX * (PART_MAX + NUMBER_MAX + 2));
     ok = agent_events_read(&v, log, run, state, e);
     buf_release(&v.json);
     buf_release(&v.id);

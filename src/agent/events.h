@@ -1,6 +1,7 @@
 /* events.h - a run as a sequence of events, read from its log.
  *
- *     struct run_cursor *c = run_cursor_new(last_event_id);          "" is the beginning
+ *     struct run_cursor *c = run_cursor_new();
+ *     run_cursor_read(c, last_event_id, e)                           "" is the beginning
  *     run_events_read(log, run, c, &sink, &state, e)                 those after the cursor
  *     ... wait until something was put into the log, and read again ...
  *     run_cursor_free(c);
@@ -33,8 +34,9 @@
 
 struct run_cursor;
 
-/* A text that is no cursor means the beginning. */
-struct run_cursor *run_cursor_new(str text);
+struct run_cursor *run_cursor_new(void); /* at the beginning */
+/* ERR_INPUT: the text is not the id of an event. "" changes nothing. */
+bool run_cursor_read(struct run_cursor *c, str text, struct err *e) MUST_USE;
 void run_cursor_free(struct run_cursor *c);
 /* "7", or with parts "7,1.logs=4,1.metrics=2". */
 void run_cursor_write(const struct run_cursor *c, struct buf *out);

@@ -414,6 +414,7 @@ bool run_open(struct run *r)
     if (agent_log_run_get(r->o->log, r->o->run, r->arena, &old, &e)) {
         r->created_us = old.created_us;
         r->was = old.reason;
+        r->was_status = old.status;
         r->ended = !str_eq(old.status, STR("running")) && !str_eq(old.status, STR("waiting"));
         r->out->resumed = true;
     } else if (e.code != ERR_NOT_FOUND) {

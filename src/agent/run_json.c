@@ -6,6 +6,7 @@
 
 #include "agent/hide_thoughts.h"
 #include "agent/history.h"
+#include "agent/run_state.h"
 #include "agent/withheld.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
@@ -353,29 +354,106 @@ bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, st
     return ok;
 }
 
+static bool run_replay_is_same(const struct agent_result *r, const struct agent_row *row)
+{
+    return str_eq(str_c(agent_end_name(r->end)), row->status) && str_eq(r->reason, row->reason);
+}
+
+static bool run_has_inputs(struct agent_log *log, str id, struct arena *a, bool *out, struct err *e)
+{
+    struct agent_effect note;
+
+    *out = agent_log_effect_get(log, id, REPLAY_SEQ, a, &note, e);
+    return *out || e->code == ERR_NOT_FOUND;
+}
+
+/* A run without inputs, such as a workflow, is made of its parts: they are replayed. */
+static bool run_replay_parts(struct agent_log *log, const struct agent_row *row, struct arena *a,
+                             bool *same, struct err *e)
+{
+    struct agent_rows parts;
+    size_t replayed = 0;
+
+    *same = true;
+    if (!agent_log_parts(log, row->id, row->session_id, a, &parts, e))
+        return false;
+    for (size_t i = 0; i < parts.n; i++) {
+        const struct agent_row *part = &parts.at[i];
+        struct agent_result r;
+        bool has;
+
+        if (!run_has_inputs(log, part->id, a, &has, e))
+            return false;
+        if (!has)
+            continue; /* it ended before its first step */
+        if (!agent_replay(log, part->id, a, &r, e))
+            return err_prefix(e, STR_FMT ": ", STR_ARG(part->id));
+        *same = *same && run_replay_is_same(&r, part);
+        replayed++;
+    }
+    return replayed ||
+           err_set(e, ERR_NOT_FOUND, "the log has the inputs neither of this run nor of a part");
+}
+
+struct run_replayed {
+    str status;
+    bool same;
+    struct agent_result result;
+};
+
+static bool run_replay(struct agent_log *log, const struct agent_row *row,
+                       const struct run_shown *x, struct run_replayed *out, struct err *e)
+{
+    struct agent_effect *all;
+    bool has;
+    size_t n;
+
+    if (!run_has_inputs(log, row->id, x->arena, &has, e))
+        return false;
+    if (has) {
+        if (!agent_replay(log, row->id, x->arena, &out->result, e))
+            return false;
+        out->status = str_c(agent_end_name(out->result.end));
+        out->same = run_replay_is_same(&out->result, row);
+        return true;
+    }
+    if (!run_replay_parts(log, row, x->arena, &out->same, e) ||
+        !agent_log_read(log, row->id, x->arena, &all, &n, e))
+        return false;
+    out->status = row->status;
+    out->result = (struct agent_result){
+        .reason = row->reason,
+        .text =
+            json_copy_member(x->thoughts ? row->result : run_hide_thoughts(row->result, x->arena),
+                             "text",
+                             x->arena)};
+    agent_run_json_trace_of(all, n, x->arena, &out->result);
+    return true;
+}
+
 bool run_json_replay(struct agent_log *log, str id, const struct run_asker *who, struct buf *out,
                      struct err *e)
 {
     struct run_shown shown;
-    struct agent_result r;
+    struct run_replayed r;
     struct agent_row row;
     struct json_out o;
     struct arena a;
-    str status;
     bool ok;
 
     arena_init(&a, ARENA_MAX);
     ok = agent_log_run_get(log, id, &a, &row, e) && run_shown_read(log, id, who, &a, &shown, e) &&
-         agent_replay(log, id, &a, &r, e);
+         run_replay(log, &row, &shown, &r, e);
     if (ok) {
-        status = str_c(agent_end_name(r.end));
+        bool hidden = shown.withheld.answer || shown.withheld.all;
+
         json_out_init_object(&o, out);
         json_member_str(&o, "run_id", id);
-        json_member_bool(&o, "same", str_eq(status, row.status) && str_eq(r.reason, row.reason));
-        json_member_str(&o, "status", status);
-        json_member_str(&o, "reason", r.reason);
-        json_member_str(&o, "text", shown.withheld.answer || shown.withheld.all ? STR("") : r.text);
-        run_write_trace(&o, &r, &shown);
+        json_member_bool(&o, "same", r.same);
+        json_member_str(&o, "status", r.status);
+        json_member_str(&o, "reason", r.result.reason);
+        json_member_str(&o, "text", hidden ? STR("") : r.result.text);
+        run_write_trace(&o, &r.result, &shown);
         json_out_end(&o);
         ok = json_out_ok(&o, e);
     }

@@ -34,7 +34,7 @@ struct run {
     bool concluding;                 /* the last call, without tools and without the time limit */
     bool looped;                     /* uses the loop, so its log alone is enough to replay it */
     bool ended;                      /* its row said so when the run began */
-    str was;                         /* in a replay: the reason for the run's end in its row */
+    str was, was_status;             /* in a replay: the run's reason and status in its row */
     int64_t created_us, ended_us;    /* ended: 0 until the end */
     int64_t waited_us;               /* for people and the caller's tools, which does not count */
     struct buf tools;                /* JSON of the tools */

@@ -86,6 +86,19 @@ bool settle_is(const struct agent_effect *f)
            str_eq(f->kind, STR("note"));
 }
 
+/* The log has no result of a guard or handoff that was cancelled or waits. */
+static void settle_as_recorded(struct run *r)
+{
+    static const enum agent_end ends[] = {AGENT_CANCELLED, AGENT_WAITING};
+
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        if (str_eq(r->was_status, str_c(agent_end_name(ends[i])))) {
+            r->out->end = ends[i];
+            r->out->reason = r->was;
+            r->out->text = r->out->finish = STR("");
+        }
+}
+
 void run_settle(struct run *r)
 {
     struct agent_effect *f = effect_at(r, r->seq);
@@ -100,6 +113,8 @@ void run_settle(struct run *r)
         settle_read(r, f->result);
         return;
     }
+    if (r->o->replay)
+        settle_as_recorded(r);
     if (!r->o->settle || r->o->replay)
         return;
     /* The model's last reply is on disk before settle acts on it. */

@@ -231,13 +231,15 @@ static void app_hide_thoughts(const struct app_request *q, struct app_reply *r)
     buf_add(&r->body, less);
 }
 
-/* The body of a route with APP_JSON: an object without members that the route does not know. A
- * misspelt option must not be a request without it. */
+/* An object without members that the route does not know: a misspelt option must not be a request
+ * without it. Without APP_JSON the body may also be empty. */
 static bool app_read_body(const struct app_request *q, const struct app_route *route,
                           struct json *doc, struct app_reply *r)
 {
     struct err e;
 
+    if (!(route->flags & APP_JSON) && (!route->body || !str_trim(q->body).n))
+        return true;
     if (!app_json(q, doc, r))
         return false;
     if (!route->body || config_check_members(doc, json_root(doc), route->body, &e))
@@ -258,8 +260,7 @@ void app_answer(void *app, const struct app_match *m, const struct app_request *
     own.json = &doc;
     if (flags & APP_OPERATOR && !q->operator_)
         app_fail(r, 403, "forbidden", "only an operator may do that");
-    else if ((!(flags & APP_READY) || m->app->ready(app, r)) &&
-             (!(flags & APP_JSON) || app_read_body(q, m->route, &doc, r)))
+    else if ((!(flags & APP_READY) || m->app->ready(app, r)) && app_read_body(q, m->route, &doc, r))
         m->route->answer(app, &own, r);
     if (flags & APP_TRACE && !q->sees_reasoning)
         app_hide_thoughts(q, r);

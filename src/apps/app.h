@@ -93,7 +93,7 @@ struct app_route {
     void (*answer)(void *app, const struct app_request *q, struct app_reply *r);
     unsigned flags;    /* of enum app_route_flag */
     const char *query; /* names of its query parameters, separated by spaces; NULL: any */
-    const char *body;  /* with APP_JSON: names of the body's members, likewise; NULL: any */
+    const char *body;  /* names of its members, likewise; NULL: any, without APP_JSON not read */
 };
 
 struct app {

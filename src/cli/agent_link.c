@@ -226,9 +226,9 @@ static bool link_local_follow(struct agent_link *l, str run, struct agent_show *
 {
     struct run_asker who = {.key = STR(""), .thoughts = true};
     struct run_events_sink sink = {.thoughts = true, .on_event = link_on_event, .ctx = s};
-    struct run_cursor *c = run_cursor_new(buf_str(&s->last));
+    struct run_cursor *c = run_cursor_new();
     enum run_state state = RUN_GOES_ON;
-    bool active = true, ok = true;
+    bool active = true, ok = run_cursor_read(c, buf_str(&s->last), e);
     uint64_t version = 0;
     struct buf waiting;
 

@@ -69,7 +69,8 @@ static int decisions_run(struct cli *cli, const struct cli_args *args)
     int code;
 
     if (!history_limit(args->value[LIMIT], 50, QUERY_LIMIT_MAX, &p.limit) ||
-        !history_range(args->value[SINCE], args->value[UNTIL], &f))
+        !history_range(args->value[SINCE], args->value[UNTIL], &f) ||
+        !history_cursor(args->value[CURSOR], STR("")))
         return CLI_USAGE;
     code = history_open(&h, args->value[CONFIG]);
     if (code)

@@ -143,7 +143,22 @@ static bool history_since(const char *option, const char *value, int64_t *out)
 
 bool history_range(const char *since, const char *until, struct query_filter *f)
 {
-    return history_since("since", since, &f->start_us) && history_since("until", until, &f->end_us);
+    if (!history_since("since", since, &f->start_us) || !history_since("until", until, &f->end_us))
+        return false;
+    if (f->start_us < 0 || f->end_us < 0 || f->start_us <= f->end_us)
+        return true;
+    cli_complain(CLI_USAGE, "--until must not be before --since");
+    return false;
+}
+
+bool history_cursor(const char *value, str sort)
+{
+    struct err e;
+
+    if (query_cursor_check(str_c(value), sort, &e))
+        return true;
+    cli_complain(CLI_USAGE, "--%s", e.text);
+    return false;
 }
 
 /* ---- values ---- */

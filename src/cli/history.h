@@ -39,6 +39,8 @@ bool history_limit(const char *value, int64_t otherwise, int64_t max, int64_t *o
 /* Sets the filter's range by --since and --until: "24h", "7d", "90m", or a date-time; false after
  * an error message. */
 bool history_range(const char *since, const char *until, struct query_filter *f) MUST_USE;
+/* --cursor for a list in this order ("": any); false after an error message. */
+bool history_cursor(const char *value, str sort) MUST_USE;
 
 enum history_form {
     HISTORY_TEXT,

@@ -65,7 +65,8 @@ static int list_run(struct cli *cli, const struct cli_args *args)
     int code;
 
     if (!history_limit(args->value[LIMIT], 20, QUERY_LIMIT_MAX, &p.limit) ||
-        !history_range(args->value[SINCE], args->value[UNTIL], &f))
+        !history_range(args->value[SINCE], args->value[UNTIL], &f) ||
+        !history_cursor(args->value[CURSOR], p.sort.n ? p.sort : STR("-started_at_us")))
         return CLI_USAGE;
     code = history_open(&h, args->value[CONFIG]);
     if (code)

@@ -273,8 +273,13 @@ static bool config_agent_refs(struct config_build *b, const struct json_node *li
     if (json_count(doc, list) > CONFIG_TOOL_REFS_MAX)
         return config_wrong(b, list, "at most %d tools", CONFIG_TOOL_REFS_MAX);
     *out = arena_zero(&b->c->arena, json_count(doc, list) + 1, sizeof **out);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
-        ok &= config_tool_ref_read(b, v, &(*out)[(*n)++]);
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
+        ok &= config_tool_ref_read(b, v, &(*out)[*n]);
+        for (size_t i = 0; ok && i < *n; i++)
+            if ((*out)[i].source == (*out)[*n].source && str_eq((*out)[i].tool, (*out)[*n].tool))
+                ok = config_wrong(b, v, "it is named twice: remove one");
+        ++*n;
+    }
     return ok;
 }
 

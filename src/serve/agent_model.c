@@ -421,7 +421,7 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
                             .run = STR(""),
                             .text = STR(""),
                             .session = STR("")};
-    struct run_cursor *c = run_cursor_new(STR(""));
+    struct run_cursor *c = run_cursor_new();
     bool unknown = q->call->unknown.n > 0;
     enum run_state state = RUN_GOES_ON;
     struct err e;
@@ -445,7 +445,7 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
     else if (!model_begin(&m, &e))
         model_fail(&m,
                    e.code == ERR_CANCELLED ? 409 : err_http_status(e.code),
-                   e.code == ERR_NOT_FOUND  ? "model_not_found"
+                   e.code == ERR_NOT_FOUND  ? m.result_count ? "run_not_found" : "model_not_found"
                    : e.code == ERR_CONFLICT ? "conflict"
                                             : "invalid_request",
                    str_c(e.text));

@@ -150,6 +150,11 @@ static bool model_start(struct model_reply *m, const struct model_messages *x, s
     struct buf before, system;
     bool ok;
 
+    if (x->last && x->last == x->assistant) /* it is not the user's input */
+        return err_input(
+            e,
+            "messages: the last one is of the assistant, and an agent does not continue"
+            " it: end with a message of the user");
     buf_init(&before, MODEL_OUT_MAX);
     buf_init(&system, MODEL_OUT_MAX);
     model_split(m, x, &before, &system);

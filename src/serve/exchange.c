@@ -229,6 +229,23 @@ bool exchange_json(struct exchange *ex)
     return false;
 }
 
+bool exchange_members(struct exchange *ex, const char *names)
+{
+    struct err e;
+
+    if (!names[0] && !str_trim(server_body(ex->x)).n)
+        return true;
+    if (!exchange_json(ex))
+        return false;
+    if (json_root(&ex->doc)->kind != JSON_OBJECT)
+        exchange_fail(ex, 400, "invalid_request", "body: must be an object, such as {}");
+    else if (!config_check_members(&ex->doc, json_root(&ex->doc), names, &e))
+        exchange_fail(ex, 400, "invalid_request", "%s", e.text);
+    else
+        return true;
+    return false;
+}
+
 bool exchange_values_fit(struct exchange *ex)
 {
     if (arena_fits(server_arena(ex->x), (size_t)ex->doc.n * VALUE_SIZE, 0))

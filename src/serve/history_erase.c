@@ -45,7 +45,7 @@ void session_delete_handle(struct exchange *ex)
 {
     str id;
 
-    if (!api_operators_only(ex))
+    if (!api_operators_only(ex) || !params_are(ex, ""))
         return;
     if (str_find(ex->rest, STR("/")) != STR_NONE) {
         exchange_fail_method(ex);
@@ -66,7 +66,7 @@ void erase_handle(struct exchange *ex)
     bool has_session, has_subject;
     struct err e;
 
-    if (!api_operators_only(ex) || !exchange_json(ex))
+    if (!api_operators_only(ex) || !params_are(ex, "") || !exchange_json(ex))
         return;
     root = json_root(&ex->doc);
     if (!config_check_members(&ex->doc, root, "session_id subject", &e)) {
@@ -127,7 +127,7 @@ void audit_verify_handle(struct exchange *ex)
 {
     struct history_job *j;
 
-    if (!api_operators_only(ex))
+    if (!api_operators_only(ex) || !params_are(ex, "") || !exchange_members(ex, ""))
         return;
     j = history_job_new(ex, history_ask_verify);
     if (j)

@@ -150,6 +150,8 @@ enum config_show exchange_reasoning_asked(const struct http1_head *h);
 bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: a 400 was sent */
 /* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
+/* The same for an object of these members, separated by spaces; none: or an empty body. */
+bool exchange_members(struct exchange *ex, const char *names) MUST_USE;
 /* After it: whether a dialect may read all values (or 413); at most one model is named (or 400). */
 bool exchange_values_fit(struct exchange *ex) MUST_USE;
 bool exchange_one_model(struct exchange *ex) MUST_USE;
@@ -175,10 +177,8 @@ void decisions_handle(struct exchange *ex);
 void search_handle(struct exchange *ex), active_handle(struct exchange *ex);
 void filter_options_handle(struct exchange *ex);
 void history_metrics_handle(struct exchange *ex);
-void history_health_handle(struct exchange *ex);
-void history_kept_handle(struct exchange *ex);
-void usage_handle(struct exchange *ex);
-void reasoning_handle(struct exchange *ex);
+void history_health_handle(struct exchange *ex), history_kept_handle(struct exchange *ex);
+void usage_handle(struct exchange *ex), reasoning_handle(struct exchange *ex);
 void export_handle(struct exchange *ex);
 void session_export(struct exchange *ex, str id);
 

@@ -100,6 +100,17 @@ static void serve_live_stream_on_gone(struct exchange *ex)
 
 /* ---- the request ---- */
 
+static bool live_read_last(struct exchange *ex, str id, struct asked *out)
+{
+    if (!id.n || str_u64(id, &out->after))
+        return true;
+    live_refuse(ex,
+                400,
+                "invalid_event_id",
+                "last_event_id: must be the id of an event as it was received, a whole number");
+    return false;
+}
+
 static bool live_read_query(struct exchange *ex, struct asked *out)
 {
     str query = server_request(ex->x)->query, name, value;
@@ -110,8 +121,8 @@ static bool live_read_query(struct exchange *ex, struct asked *out)
             live_refuse(ex, 400, "invalid_query", "the query is not escaped as it should be");
             return false;
         }
-        if (str_eq(name, STR("last_event_id")))
-            (void)!str_u64((str){v.text, v.size}, &out->after);
+        if (str_eq(name, STR("last_event_id")) && !live_read_last(ex, (str){v.text, v.size}, out))
+            return false;
         if (!str_eq(name, STR("channel")))
             continue;
         if (!hub_channel_known((str){v.text, v.size})) {
@@ -128,22 +139,19 @@ static bool live_read_query(struct exchange *ex, struct asked *out)
         }
         out->channels[out->count++] = v;
     }
-    return params_are(ex, "channel last_event_id");
+    return params_are(ex, "channel* last_event_id") &&
+           live_read_last(ex, http1_find(server_request(ex->x), STR("last-event-id")), out);
 }
 
-static void live_read_asked(struct exchange *ex, struct asked *out)
+static void live_default_channel(struct asked *out)
 {
     static const str all = STR_INIT("dashboard_updates");
-    str last = http1_find(server_request(ex->x), STR("last-event-id"));
-    uint64_t after;
 
     assert(out->count <= HUB_SUBS_MAX);
     if (out->count == 0) {
         memcpy(out->channels[0].text, all.p, all.n);
         out->channels[out->count++].size = all.n;
     }
-    if (str_u64(last, &after))
-        out->after = after;
 }
 
 static void serve_live_stream_send_health(struct live *l)
@@ -196,7 +204,7 @@ void live_stream_handle(struct exchange *ex)
 
     if (!live_read_query(ex, asked) || !(l = live_new(ex, false)))
         return;
-    live_read_asked(ex, asked);
+    live_default_channel(asked);
     if (str_eq(server_request(ex->x)->method, STR("HEAD"))) {
         free(l);
         exchange_reply(ex, 200, STR("text/event-stream"), STR(""));

@@ -326,7 +326,7 @@ void login_handle(struct exchange *ex)
         login_reply_role(ex); /* no key is needed */
         return;
     }
-    if (!exchange_json(ex) || !serve_login_read(ex, digest))
+    if (!exchange_members(ex, "key code") || !serve_login_read(ex, digest))
         return;
     ex->key = config_key_find(c, digest);
     if (!ex->key) {

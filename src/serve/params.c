@@ -88,20 +88,34 @@ static void params_know(struct params *p, str name)
     p->known[p->known_count++] = name;
 }
 
-str params_text(struct params *p, const char *name)
+/* The value of a parameter that may be given once; or NULL. */
+static const str *params_find_one(struct params *p, const char *name)
 {
+    const str *found = NULL;
+
     assert(p->n <= PARAMS_MAX);
     params_know(p, str_c(name));
     for (size_t i = 0; i < p->n; i++) {
         if (!str_eq(p->at[i].name, str_c(name)))
             continue;
-        if (p->at[i].value.n > PARAMS_TEXT_MAX) {
+        if (found) {
             p->value = p->field ? p->value : str_slice(p->at[i].value, 0, 100);
-            params_wrong(p, name, "string", "must be at most %d bytes", PARAMS_TEXT_MAX);
+            params_wrong(p, name, "string", "is given twice: give it once");
         }
-        return p->at[i].value;
+        found = &p->at[i].value;
     }
-    return STR("");
+    return found;
+}
+
+str params_text(struct params *p, const char *name)
+{
+    const str *text = params_find_one(p, name);
+
+    if (text && text->n > PARAMS_TEXT_MAX) {
+        p->value = p->field ? p->value : str_slice(*text, 0, 100);
+        params_wrong(p, name, "string", "must be at most %d bytes", PARAMS_TEXT_MAX);
+    }
+    return text ? *text : STR("");
 }
 
 int64_t params_i64(struct params *p, const char *name, int64_t otherwise, int64_t min, int64_t max)
@@ -265,11 +279,18 @@ bool params_ok(struct params *p)
 
 bool params_are(struct exchange *ex, const char *names)
 {
+    struct arena *a = server_arena(ex->x);
     str rest = str_c(names);
     struct params p;
 
-    params_init(&p, ex, server_arena(ex->x));
-    while (rest.n)
-        params_know(&p, str_cut(&rest, ' '));
+    params_init(&p, ex, a);
+    while (rest.n) {
+        str name = str_cut(&rest, ' ');
+
+        if (str_ends(name, STR("*")))
+            params_know(&p, str_slice(name, 0, name.n - 1));
+        else
+            (void)params_find_one(&p, arena_dup(a, name).p);
+    }
     return params_ok(&p);
 }

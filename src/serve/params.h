@@ -50,7 +50,8 @@ void params_sessions(struct params *p, struct query_filter *f);
 void params_decisions(struct params *p, struct query_filter *f);
 /* Replies 422 to a wrong parameter, 400 to an unknown one. */
 bool params_ok(struct params *p) MUST_USE;
-/* The same for a route that has only these names, separated by spaces, and reads them itself. */
+/* The same for a route that has only these names, separated by spaces, and reads them itself. A
+ * name that ends with '*' may be given several times. */
 bool params_are(struct exchange *ex, const char *names) MUST_USE;
 
 /* Decodes %XX and, in a query, +; false if the result is not UTF-8 or has a NUL, or a %XX is

@@ -197,12 +197,8 @@ static bool watch_run_read(struct exchange *ex, struct watch_run *r)
 {
     const struct json_node *all;
 
-    if (!exchange_json(ex))
+    if (!exchange_members(ex, "upstreams"))
         return false;
-    if (json_root(&ex->doc)->kind != JSON_OBJECT) {
-        exchange_fail(ex, 400, "invalid_request", "body: must be an object, such as {}");
-        return false;
-    }
     all = json_find(&ex->doc, json_root(&ex->doc), STR("upstreams"));
     if (!all)
         return true;

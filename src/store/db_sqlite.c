@@ -76,6 +76,8 @@ static bool db_sqlite_fail(struct sqlite_db *d, struct err *e)
         return err_set(e, ERR_CANCELLED, "the query was stopped");
     if (code == SQLITE_BUSY)
         return lock_fail_database(sqlite3_db_filename(d->sqlite, "main"), e);
+    if (code == SQLITE_IOERR && sqlite3_system_errno(d->sqlite) == ENOSPC)
+        return err_set(e, ERR_LIMIT, "database: the disk is full");
     return err_set(e,
                    db_sqlite_is_row_fault(code) ? ERR_INPUT
                    : code == SQLITE_FULL        ? ERR_LIMIT

@@ -316,8 +316,11 @@ static bool ingest_step(struct ingest *t, bool hurry, struct err *e)
 
     if (ingest_is_stopping(t) || journal_hurries(t->o.journal, hurry) != hurry)
         return true;
-    if (!journal_check_lock(t->o.journal, e) || !store_lock_check(t->o.lock, e))
-        return false; /* another process uses the store now */
+    /* Another process may use the store now. The database's own lock is enough: the records of a
+     * journal that was deleted are nowhere else. */
+    if (!store_lock_check(t->o.lock, e) ||
+        (t->o.lock->fd < 0 && !journal_check_lock(t->o.journal, e)))
+        return false;
     if (!ingest_check_files(t, e))
         return false;
     assert(!ingest_is_before(place, t->place));

@@ -583,7 +583,10 @@ void journal_health(struct journal *j, struct store_health *out)
         .behind = j->waiting > journal_soft_size(j),
     };
     memcpy(out->commit_steps, j->commit_steps, sizeof out->commit_steps);
+    pthread_mutex_unlock(&j->lock);
+    /* The writer finds out with the next record. */
+    if (out->ok && !lock_is_file(j->lock_file.fd, j->lock_file.path))
+        out->ok = journal_fail_gone(j, &why);
     if (!out->ok)
         (void)snprintf(out->why, sizeof out->why, "%s", why.text);
-    pthread_mutex_unlock(&j->lock);
 }

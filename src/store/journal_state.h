@@ -125,5 +125,6 @@ bool journal_acks_late(const struct journal *j, struct err *e);
 /* Whether the tables have all records before this place. */
 bool journal_is_taken(const struct journal *j, struct journal_place end);
 
-/* The writer's thread. */
+/* writer.c: its thread; and the error of a folder that is gone, which returns false. */
+bool journal_fail_gone(const struct journal *j, struct err *e);
 void *journal_writer(void *journal);

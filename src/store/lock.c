@@ -89,11 +89,15 @@ bool store_lock_take(struct store_lock *l, const char *path, struct err *e)
             break;
         store_lock_release(l);
     }
+    if (l->fd < 0)
+        return err_sys(e, "open %s", path);
     n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     assert(n > 0 && (size_t)n < sizeof text);
-    if (l->fd < 0 || ftruncate(l->fd, 0) < 0 || pwrite(l->fd, text, (size_t)n, 0) != n)
-        return err_sys(e, "write %s", path);
-    return true;
+    if (pwrite(l->fd, text, (size_t)n, 0) == n && ftruncate(l->fd, n) == 0)
+        return true;
+    /* A full disk: the number of the process is only for errors of others. */
+    return ((errno == ENOSPC || errno == EDQUOT) && ftruncate(l->fd, 0) == 0) ||
+           err_sys(e, "write %s", path);
 }
 
 bool store_lock_check(const struct store_lock *l, struct err *e)

@@ -73,6 +73,8 @@ struct query_page {
     str sort;     /* "": "-started_at_us" */
 };
 
+/* Whether a list in this order (query_page.sort; "": in any) may have given this cursor. */
+bool query_cursor_check(str cursor, str sort, struct err *e) MUST_USE;
 /* {sessions, pagination, filters_applied, searched_back_to_us} */
 bool query_sessions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                     const struct query_page *p, struct buf *out, struct err *e) MUST_USE;

@@ -32,10 +32,12 @@ bool cursor_bad(struct err *e)
     return err_input(e, "cursor: it is not a cursor of this list");
 }
 
-bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id, struct err *e)
+/* The text of a cursor, and where its first two parts end. sort "": of any order. */
+static bool cursor_open(struct arena *a, str cursor, str sort, str *out, size_t ends[2],
+                        struct err *e)
 {
     char *plain;
-    size_t one, two;
+    size_t two;
     str text;
 
     if (cursor.n % 2 || cursor.n > CURSOR_MAX)
@@ -51,16 +53,41 @@ bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id, str
     text = (str){plain, cursor.n / 2};
     if (!utf8_valid(text) || memchr(plain, '\0', text.n)) /* no database would take it */
         return cursor_bad(e);
-    one = str_find(text, STR("|"));
-    two = one == STR_NONE ? one : str_find(str_slice(text, one + 1, text.n), STR("|"));
+    ends[0] = str_find(text, STR("|"));
+    two = ends[0] == STR_NONE ? STR_NONE : str_find(str_slice(text, ends[0] + 1, text.n), STR("|"));
     if (two == STR_NONE)
         return cursor_bad(e);
-    if (!str_eq(str_slice(text, 0, one), sort))
-        return err_input(e, "cursor: it belongs to a list in another order");
-    assert(one + two + 2 <= text.n);
-    *value = arena_dup(a, str_slice(text, one + 1, one + 1 + two));
-    *id = str_slice(text, one + two + 2, text.n);
+    ends[1] = ends[0] + 1 + two;
+    assert(ends[1] < text.n);
+    *out = text;
+    return !sort.n || str_eq(str_slice(text, 0, ends[0]), sort) ||
+           err_input(e, "cursor: it belongs to a list in another order");
+}
+
+bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id, struct err *e)
+{
+    size_t ends[2];
+    str text;
+
+    assert(sort.n > 0);
+    if (!cursor_open(a, cursor, sort, &text, ends, e))
+        return false;
+    *value = arena_dup(a, str_slice(text, ends[0] + 1, ends[1]));
+    *id = str_slice(text, ends[1] + 1, text.n);
     return true;
+}
+
+bool query_cursor_check(str cursor, str sort, struct err *e)
+{
+    size_t ends[2];
+    struct arena a;
+    str text;
+    bool ok;
+
+    arena_init(&a, 2 * CURSOR_MAX);
+    ok = !cursor.n || cursor_open(&a, cursor, sort, &text, ends, e);
+    arena_release(&a);
+    return ok;
 }
 
 str cursor_make_pair(struct arena *a, str sort, int64_t x, int64_t y)

@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include "base/sha256.h"
+#include "store/db.h"
 #include "store/row.h"
 #include "store/store_state.h"
 
@@ -149,12 +150,27 @@ str store_daemon(const struct store *s)
     return s->daemons ? daemons_self(s->daemons) : STR("");
 }
 
+/* A database in use that is damaged is of no use when its process has ended. */
+static void store_prefer_damage(const struct store *s, str url, struct err *e)
+{
+    struct err damage;
+    struct db *db;
+
+    if (!strstr(e->text, "in use by") || !s->path[0] || !file_exists(s->path))
+        return;
+    if (db_open(url, DB_READ, &db, &damage))
+        db_close(db);
+    else if (damage.code == ERR_SYSTEM)
+        err_set(e, ERR_SYSTEM, "%s: %s", s->path, damage.text);
+}
+
 bool store_open(const struct store_options *o, struct store **out, struct err *e)
 {
     struct store *s = base_alloc(sizeof *s);
 
     *s = (struct store){.lock = STORE_LOCK_NONE};
     if (!str_eq(o->url, STR("none")) && (!store_find_place(s, o, e) || !store_start(s, o, e))) {
+        store_prefer_damage(s, o->url, e);
         store_close(s);
         return err_prefix(e, "store: ");
     }

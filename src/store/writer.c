@@ -148,6 +148,15 @@ static enum outcome writer_cut_back(struct journal *j, struct err *e)
     return NO_ROOM;
 }
 
+bool journal_fail_gone(const struct journal *j, struct err *e)
+{
+    return err_set(e,
+                   ERR_SYSTEM,
+                   "the journal %s was moved or deleted while this daemon uses it: put it back, or"
+                   " restart the daemon",
+                   j->dir);
+}
+
 /* Whether the next process will find what is written now. */
 static bool writer_is_in_place(struct journal *j, struct err *e)
 {
@@ -155,12 +164,7 @@ static bool writer_is_in_place(struct journal *j, struct err *e)
 
     j->gone = j->fd >= 0 ? !lock_is_file(j->fd, segment_path(j->dir, j->next_number - 1, path))
                          : !lock_is_file(j->lock_file.fd, j->lock_file.path);
-    return !j->gone ||
-           err_set(e,
-                   ERR_SYSTEM,
-                   "the journal %s was moved or deleted while this daemon uses it: put it back, or"
-                   " restart the daemon",
-                   j->dir);
+    return !j->gone || journal_fail_gone(j, e);
 }
 
 static enum outcome writer_write_group(struct journal *j, struct err *e)

@@ -79,6 +79,10 @@ class AsModel(unittest.TestCase):
                 {"role": "user", "content": "one"}, {"role": "assistant", "content": "two"},
                 {"role": "user", "content": "three"}]})[1]
             self.assertEqual(said["choices"][0]["message"]["content"], "['one', 'two', 'three']")
+            status, said = d.ask("POST", "/v1/chat/completions", {"model": "agent/librarian", "messages": [
+                {"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]})
+            self.assertEqual((status, len(model.asked)), (400, 1), said)
+            self.assertIn("end with a message of the user", said["error"]["message"])
 
     def test_runs_of_one_conversation_have_one_session(self):
         with Model(lambda ask: f"answer {len(ask['messages'])}") as model, Library(model) as d:
@@ -188,7 +192,8 @@ class ClientTools(unittest.TestCase):
             said = self.chat(d, MESSAGES + self.answered(message, "ordered", "paid"), 400, "other")
             self.assertIn("agent/librarian", said["error"]["message"])
             stray = {**message, "tool_calls": [{**message["tool_calls"][0], "id": "x" * 36 + ".y"}]}
-            self.chat(d, MESSAGES + self.answered(stray, "ordered"), 404)
+            said = self.chat(d, MESSAGES + self.answered(stray, "ordered"), 404)
+            self.assertEqual(said["error"]["code"], "run_not_found")
             self.assertTrue(self.chat(d, MESSAGES + self.answered(message, "ordered", "paid")))
 
     def test_words_beside_results_are_part_of_the_conversation(self):

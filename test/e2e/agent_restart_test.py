@@ -180,6 +180,8 @@ class AtEachMoment(unittest.TestCase):
                 self.assertEqual(d.ask("POST", f"/api/v1/runs/{id}/cancel")[0], 200)
                 self.kill(d, hold)
                 self.assertEqual(d.ended(id, "cancelled", "done")["status"], "cancelled")
+                replay = d.ask("GET", f"/api/v1/runs/{id}/replay")[1]
+                self.assertEqual((replay["same"], replay["status"]), (True, "cancelled"))
                 until(lambda: all(r["status"] == "cancelled" for r in d.ask("GET", "/api/v1/runs")[1]["runs"]))
                 self.assertEqual(d.called(), called)
 

@@ -318,6 +318,13 @@ class Running(unittest.TestCase):
                 got, said = d.ask("POST", "/api/v1/" + path, body)
                 self.assertEqual(got, status, said)
                 self.assertIn(words, json.dumps(said))
+            path = f"/api/v1/runs/{d.go('Where is Dune?')['run_id']}/events"
+            for id in ("zzz", "-1", "1,x", "x=", "1;2", "99999999999999999999", "1,,2"):
+                for query, headers in ((f"?after={id}", {}), ("", {"last-event-id": id})):
+                    got, said = d.ask("GET", path + query, headers=headers)
+                    self.assertEqual((got, said["detail"]["message"]), (
+                        400, f'"{id}" is not the id of an event: send one as it was received, such as 7 or '
+                        "7,1.logs=4, or none for all events"))
 
 
 class Killed(unittest.TestCase):
@@ -416,7 +423,11 @@ class Refused(unittest.TestCase):
                     (f"runs/{run}/tool_results", {"results": [{"call_id": "x", "resutl": 1}]}, 'did you mean "result"?'),
                     (f"runs/{run}/tool_results", {"results": [], "call_id": "x"}, "there are results"),
                     (f"runs/{run}/answer", {"seq": 1, "word": "approve", "reason": "x"}, "reason: there is no"),
-                    (f"runs/{run}/tool_results", {"call_id": "x", "results_": []}, 'did you mean "results"?')):
+                    (f"runs/{run}/tool_results", {"call_id": "x", "results_": []}, 'did you mean "results"?'),
+                    (f"runs/{run}/cancel", {"reason": "x"}, "reason: there is no such member here"),
+                    ("prompts/x/activate", {"force": True}, "force: there is no such member here"),
+                    ("audit/verify", {"limit": 1}, "limit: there is no such member here"),
+                    ("watch", {"upstream": {}}, 'did you mean "upstreams"?')):
                 status, said = d.ask("POST", "/api/v1/" + path, body)
                 self.assertEqual(status, 422 if path.endswith("answer") else 400, (path, said))
                 self.assertIn(words, said["detail"]["message"])
@@ -537,6 +548,7 @@ class Together(unittest.TestCase):
         with Model(desk) as model, Library(model, agents) as d:
             said = d.go("lend me Dune", "front")
             self.assertEqual((said["status"], said["pending"]["why"]), ("waiting", "They want it."))
+            self.assertTrue(d.ask("GET", f"/api/v1/runs/{said['run_id']}/replay")[1]["same"])
             self.assertEqual(said["pending"]["run_id"], said["run_id"] + "/librarian")
             answer = {"seq": said["pending"]["seq"], "word": "approve"}
             self.assertEqual(d.ask("POST", f"/api/v1/runs/{said['run_id']}/answer", answer)[0], 200)
@@ -545,6 +557,8 @@ class Together(unittest.TestCase):
             id = d.go("lend me Dune", "front")["run_id"]
             self.assertEqual(d.ask("POST", f"/api/v1/runs/{id}/cancel")[0], 200)
             self.assertEqual((d.one(id)["status"], d.one(id + "/librarian")["status"]), ("cancelled", "cancelled"))
+            replay = d.ask("GET", f"/api/v1/runs/{id}/replay")[1]
+            self.assertEqual((replay["same"], replay["status"], replay["reason"]), (True, "cancelled", "cancelled"))
             self.assertEqual(d.called(), ["lend"])
 
     def test_guards_allow_or_deny_with_a_reason(self):
@@ -613,6 +627,8 @@ class Together(unittest.TestCase):
             self.assertIn("logs says 3", said["text"])
             self.assertIn("metrics says 3", said["text"])
             self.assertEqual(said["usage"]["model_calls"], 3)
+            replay = d.ask("GET", f"/api/v1/runs/{said['run_id']}/replay")[1]
+            self.assertEqual((replay["same"], replay["status"], replay["text"]), (True, "done", said["text"]))
             names = [e[0] for e in d.events(said["run_id"])]
             self.assertEqual(names.count("ended"), 4)
             self.assertEqual(names[-1], "ended")

@@ -454,6 +454,13 @@ class ExitCodes(Case):
                                 (["optimize", "--app", "policy", "--train", "cases", "--val", "nothing"], 1)):
                 with self.subTest(words):
                     self.bad(run(*words, "-c", "rationale.yaml", cwd=self.folder), code, "nothing")
+            store = self.folder / "history.db"
+            store.write_bytes(b"not a database".ljust(store.stat().st_size))
+            os.truncate(f"{store}-wal", 0)
+            for name in WRITERS:
+                with self.subTest(("damaged", name)):
+                    self.bad(run(name, "-c", "rationale.yaml", *WORDS[name], cwd=self.folder), 6,
+                             f"{store.name}: database: ")
 
     def test_5_is_what_cannot_be_reached(self):
         self.config()

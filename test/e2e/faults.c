@@ -1,7 +1,7 @@
 /* A disk that fails when a test says so: preloaded into the real binary.
  *
  * The file named by FAULTS selects the fault: "full": no room for the store's files; "tables": no
- * room for the tables alone; "address": no room for the file with the daemon's address; "sync": one
+ * room for the tables alone; "beside": no room for the locks and the daemon's address; "sync": one
  * sync fails and later ones succeed; "clock N": the wall clock is N seconds off. Without the file,
  * or if it is empty, all calls succeed.
  *
@@ -71,7 +71,7 @@ static bool has_no_room(int fd)
     char path[4096];
 
     path_of(fd, path);
-    return (strstr(path, "/address") && says("address", NULL)) ||
+    return ((strstr(path, "/address") || strstr(path, "lock")) && says("beside", NULL)) ||
            (is_stored(path, false) &&
             (says("full", NULL) || (!is_stored(path, true) && says("tables", NULL))));
 }

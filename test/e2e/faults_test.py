@@ -118,19 +118,32 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.ask()[0].status, 200)
         self.all_there()
 
-    def test_commands_find_a_daemon_that_started_on_a_full_disk_once_there_is_room(self):
+    def test_a_daemon_starts_on_a_full_disk_and_commands_find_it_once_there_is_room(self):
         self.begin()
         address = next(self.gateway.folder.glob("*.spool")) / "address"
         self.gateway.child.terminate()
         self.assertEqual(self.gateway.child.wait(120), 0)
-        self.inject("address")
+        self.inject("beside")
         self.gateway.start()
         self.assertFalse(address.exists())
+        with self.assertRaisesRegex(RuntimeError, "in use by process"):
+            Gateway(command.BINARY, self.gateway.config).start()
         self.inject("")
         until(address.exists)
         self.assertEqual(address.read_text().splitlines()[0], f"127.0.0.1:{self.gateway.port}")
         self.all_there()
         self.assertFalse(address.exists())
+
+    def test_a_start_without_room_for_the_tables_says_what_to_do(self):
+        self.begin()
+        self.gateway.child.terminate()
+        self.assertEqual(self.gateway.child.wait(120), 0)
+        self.inject("full")
+        with self.assertRaisesRegex(RuntimeError, "the disk is full: make room on the disk of store"):
+            self.gateway.start()
+        self.inject("")
+        self.gateway.start()
+        self.all_there()
 
     def test_while_the_tables_have_no_room_queries_are_answered_at_once(self):
         self.begin()

@@ -168,6 +168,10 @@ class Commands(unittest.TestCase):
         path.write_text("store: sqlite:missing/history.db\n"
                         "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
         for line, code in ((("list",), 6), (("list", "-n", "0"), 2), (("list", "--since", "x"), 2),
+                           (("list", "--cursor", "zz"), 2), (("decisions", "--cursor", "6162"), 2),
+                           (("list", "--cursor", b"-cost_usd|1|a".hex()), 2),
+                           (("list", "--cursor", b"-started_at_us|1|a".hex()), 6),
+                           (("stats", "--since", "1h", "--until", "2h"), 2),
                            (("search", "a", "-n", "x"), 2), (("decisions", "--until", "x"), 2),
                            (("decisions", "-n", "-1"), 2), (("stats", "--since", "1y"), 2),
                            (("export", "--until", "x"), 2), (("runs", "-n", "0"), 2),

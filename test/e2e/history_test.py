@@ -338,6 +338,8 @@ class Sessions(Case):
                 detail = self.wrong(ask(path, **{field: value}), 422, field)
                 self.assertEqual(detail["validation_errors"][0]["field"], field)
         self.wrong(ask(path, start_date_us=5, end_date_us=4), 422, "end_date_us")
+        self.wrong(ask(path + "?page_size=1&page_size=2"), 422, "page_size")
+        self.wrong(ask(path + "?search=abc&search=abd"), 422, "search")
         self.wrong(ask(path + "?search=%ff%fe%fd"), 422, "query")
         self.wrong(ask(path + "?search=abc%0"), 422, "query")
         self.wrong(ask("/api/v1/history/search", q=" "), 422, "q")
@@ -695,6 +697,8 @@ class Keys(Case):
         self.wrong(ask("/api/v1/login", "", "POST", json.dumps({"key": "sk-wrong"})), 401)
         self.wrong(ask("/api/v1/login", "", "POST", "{"), 400)
         self.wrong(ask("/api/v1/login", "", "POST", "{}"), 422)
+        self.assertIn('did you mean "key"?', self.wrong(
+            ask("/api/v1/login", "", "POST", json.dumps({"key": ALICE, "keyy": 1})), 400)["message"])
 
     def test_replies_are_not_kept_and_not_guessed_at(self):
         for path in ("/api/v1/history/sessions", "/api/v1/history/sessions/none",

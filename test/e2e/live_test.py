@@ -231,6 +231,17 @@ class Live(unittest.TestCase):
             self.assertEqual(s.next()["data"], {"type": "gap", "channel": "session_x",
                                                 "missed": None})
 
+    def test_what_is_no_number_is_refused(self):
+        with self.gateway() as g:
+            for query, headers in (("last_event_id=zzz", {}), ("last_event_id=-1", {}), ("", {"Last-Event-ID": "1x"}),
+                                   ("last_event_id=1&last_event_id=2", {})):
+                c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=PATIENCE)
+                c.request("GET", "/api/v1/live?channel=session_x&" + query, headers=headers)
+                r = c.getresponse()
+                self.assertIn("last_event_id", json.loads(r.read())["detail"].get("message", ""), r.status)
+                self.assertIn(r.status, (400, 422))
+                c.close()
+
     # ---- the WebSocket ----
 
     def test_mistakes_are_told_and_forgiven(self):

@@ -8,6 +8,7 @@ journal, and a daemon that lost the lock writes nothing to the tables.
 import contextlib
 import http.client
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -93,6 +94,26 @@ class Lock(unittest.TestCase):
         self.assertEqual(self.sessions(a), ["one", "three"])
         a.start()
         until(lambda: self.sessions(a) == ["one", "three", "two"])
+
+    def test_calls_in_a_journal_that_is_deleted_reach_the_tables(self):
+        g = self.gateway()
+        g.start()
+        self.call(g, "one")
+        until(lambda: self.sessions(g) == ["one"])
+        with subprocess.Popen([sys.executable, "-c", LOCKS, str(g.folder / "history.db"), "NORMAL", "3"],
+                              stdout=subprocess.PIPE, text=True) as other:
+            self.assertEqual(other.stdout.readline(), "locked\n")
+            self.call(g, "two")
+            shutil.rmtree(g.folder / "history.db.spool")
+            c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=PATIENCE)
+            c.request("GET", "/health")
+            health = json.loads(c.getresponse().read())
+            c.close()
+            self.assertEqual(health["status"], "unhealthy")
+            self.assertIn("history.db.spool was moved or deleted", health["message"])
+            with self.assertRaisesRegex(AssertionError, "503"):
+                self.call(g, "three")
+        until(lambda: self.sessions(g) == ["one", "two"])
 
     def test_a_start_waits_for_a_process_that_has_the_database_locked(self):
         a = self.gateway()

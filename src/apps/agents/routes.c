@@ -97,16 +97,18 @@ static bool stream_run(struct agents_app *app, const struct app_request *q, str 
                        struct app_reply *r, struct err *e)
 {
     struct run_asker who = route_asker(q);
-    struct run_cursor *c = run_cursor_new(q->last_event.n ? q->last_event : app_query(q, "after"));
+    struct run_cursor *c = run_cursor_new();
     struct events_stream s = {.r = r};
     struct run_events_sink sink = {.thoughts = who.thoughts, .on_event = stream_event, .ctx = &s};
     enum run_state state = RUN_GOES_ON;
     uint64_t version = 0;
-    bool active = true, ok = true;
+    bool active = true,
+         ok = run_cursor_read(c, q->last_event.n ? q->last_event : app_query(q, "after"), e);
     struct buf waiting;
 
     assert(run.n > 0 && app->host.log);
-    app_send_retry(r, EVENTS_RETRY_MS);
+    if (ok)
+        app_send_retry(r, EVENTS_RETRY_MS);
     while (ok && state == RUN_GOES_ON && active && !atomic_load(q->cancel)) {
         active = agents_wait(app->runner, run, &version, q->cancel);
         ok = run_events_read(app->host.log, run, c, &sink, &state, e);

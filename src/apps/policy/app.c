@@ -401,7 +401,7 @@ static const struct app_route routes[] = {
      NULL},
     {"GET", "/api/v1/prompts", prompts_list, 0, "name", NULL},
     {"GET", "/api/v1/prompts/*", prompt_show, 0, "", NULL},
-    {"POST", "/api/v1/prompts/*/*", prompt_move, APP_OPERATOR, "", NULL},
+    {"POST", "/api/v1/prompts/*/*", prompt_move, APP_OPERATOR, "", ""},
     {NULL, NULL, NULL, 0, NULL, NULL},
 };
 

@@ -167,13 +167,12 @@ bool tune_kept_setting(const struct tune_row *row, const char *option, str start
     if (!started.n)
         return true;
     if (chosen->n && !str_eq(*chosen, started))
-        return err_set(e,
-                       ERR_INPUT,
-                       "run " STR_FMT " was started with %s " STR_FMT
-                       ": resume it without this option, or start another run",
-                       STR_ARG(row->id),
-                       option,
-                       STR_ARG(started));
+        return err_input(e,
+                         "run " STR_FMT " was started with %s " STR_FMT
+                         ": resume it without this option, or start another run",
+                         STR_ARG(row->id),
+                         option,
+                         STR_ARG(started));
     *chosen = started;
     return true;
 }
