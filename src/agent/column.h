@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/json.h"
 #include "store/db.h"
 

@@ -9,6 +9,7 @@
 
 #include "agent/extract.h"
 #include "agent/markup.h"
+#include "agent/plan.h"
 #include "agent/react.h"
 #include "base/json_get.h"
 

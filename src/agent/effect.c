@@ -4,6 +4,7 @@
  */
 #include "agent/run_state.h"
 
+#include "base/rand.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 

@@ -6,6 +6,8 @@
 #include "agent/run_state.h"
 #include "agent/withheld.h"
 
+#include "base/json.h"
+
 #define ARENA_MAX ((size_t)1 << 30)
 #define EVENT_MAX ((size_t)64 << 20)
 #define PART_MAX 256

@@ -4,6 +4,7 @@
  */
 #include "agent/hide_thoughts.h"
 
+#include "base/buf.h"
 #include "base/json_edit.h"
 
 #define TRACE STR("reasoning_trace")

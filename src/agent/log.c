@@ -8,6 +8,7 @@
 #include "agent/log_state.h"
 
 #include "agent/column.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
 

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "gateway/ask.h"
 
 #define PLAN_CALLS_MAX 64

@@ -6,6 +6,7 @@
  */
 #include "agent/run_state.h"
 
+#include "base/json.h"
 #include "gateway/publish.h"
 #include "store/step.h"
 

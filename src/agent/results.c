@@ -7,6 +7,8 @@
 #include "base/json_get.h"
 #include "base/utf8.h"
 
+#include <pthread.h>
+
 #define KEPT_MAX 1024
 #define FOUND_MAX 40    /* matches that one search reports */
 #define OUTPUT_MAX 8192 /* bytes of one answer: always shown whole */

@@ -8,6 +8,7 @@
 #include "agent/history.h"
 #include "agent/run_state.h"
 #include "agent/withheld.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
 

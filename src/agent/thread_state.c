@@ -4,6 +4,7 @@
  */
 #include "agent/channel.h"
 #include "agent/thread_store.h"
+#include "base/clock.h"
 #include "base/ctype.h"
 #include "base/rand.h"
 

@@ -4,6 +4,8 @@
  */
 #include "agent/tool_box.h"
 
+#include "base/json.h"
+
 #define BOX_ARENA_MAX ((size_t)256 << 20)
 #define CACHE_MAX 4096
 #define CACHE_ARENA_MAX ((size_t)64 << 20)

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "agent/tool.h"
 #include "base/map.h"
 #include "base/schema.h"

@@ -7,6 +7,7 @@
 #include "agent/turn_state.h"
 #include "agent/work.h"
 
+#include "base/json.h"
 #include "base/utf8.h"
 
 #define WHY_MAX 4096

@@ -5,6 +5,7 @@
 #include "agents/runner_state.h"
 
 #include "agent/work.h"
+#include "base/log.h"
 
 const struct config_agents *agents_job_config(const struct agents_job *j)
 {

@@ -4,8 +4,10 @@
  */
 #include "agents/runner_state.h"
 
+#include "agent/results.h"
 #include "base/json_get.h"
 #include "gateway/config_build.h"
+#include "gateway/conversation.h"
 
 static const struct {
     const char *name;

@@ -4,6 +4,8 @@
  */
 #include "agents/runner_state.h"
 
+#include "base/log.h"
+
 #define LOOK_MS 50
 #define BROKEN_LOOKS 20   /* times LOOK_MS: until a run is resumed after a failure of PostgreSQL */
 #define ELSEWHERE_LOOKS 4 /* times LOOK_MS: until another daemon's log is read again */

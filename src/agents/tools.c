@@ -9,6 +9,7 @@
 #include "agents/http_tool.h"
 #include "agents/servers.h"
 #include "base/json_get.h"
+#include "base/log.h"
 #include "gateway/config_build.h"
 #include "mcp/name.h"
 

@@ -6,8 +6,11 @@
 
 #include "agent/hide_thoughts.h"
 #include "base/ctype.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "gateway/config_build.h"
+
+#include <stdarg.h>
 
 #define MESSAGE_MAX 1024
 /* A ceiling: hundreds of runs may be unfinished, each with an input of megabytes. */

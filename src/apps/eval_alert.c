@@ -4,6 +4,7 @@
  */
 #include "apps/eval_case.h"
 #include "apps/incidents/webhook.h"
+#include "base/file.h"
 #include "mcp/replay.h"
 
 #include <dirent.h>

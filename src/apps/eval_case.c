@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval_case.h"
+#include "apps/eval.h"
+#include "base/file.h"
 #include "gateway/yaml.h"
 
 #include <dirent.h>

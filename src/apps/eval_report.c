@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval.h"
+#include "base/json.h"
 
 static const char *eval_switch_name(enum incident_tri t)
 {

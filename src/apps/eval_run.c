@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval.h"
+#include "base/json.h"
 
 #include <unistd.h>
 

@@ -7,7 +7,10 @@
  */
 #include "apps/registry.h"
 
+#include <pthread.h>
+
 #include "agent/column.h"
+#include "base/log.h"
 #include "base/map.h"
 
 #define CACHE_MAX 256

@@ -32,6 +32,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
 
 #define JSON_DEPTH_MAX 512
 #define JSON_SIZE_MAX ((size_t)1 << 30)

@@ -10,6 +10,8 @@
 
 #include "base/rand.h"
 
+#include <endian.h>
+
 #define SLOT_COUNT_MIN 8
 
 static void map_sip_round(uint64_t v[4])

@@ -34,6 +34,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/err.h"
 
 #include <sys/types.h>
 

@@ -24,6 +24,9 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/str.h"
+
+#include <pthread.h>
 
 #define RAND_ID_SIZE 37 /* 36 characters and a NUL */
 #define RAND_POOL_SIZE 240

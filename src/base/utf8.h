@@ -22,6 +22,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/str.h"
 
 #define UTF8_SIZE_MAX 4
 #define UTF8_CODE_MAX 0x10FFFFu

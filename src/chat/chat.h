@@ -19,7 +19,9 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/json.h"
+#include "base/str.h"
 
 #define SMALL __attribute__((packed)) /* an enum in one byte */
 

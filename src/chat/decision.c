@@ -4,6 +4,7 @@
  */
 #include "chat/decision.h"
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
 

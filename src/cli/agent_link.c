@@ -5,6 +5,7 @@
 #include "cli/agent_link.h"
 
 #include "agent/events.h"
+#include "base/json.h"
 #include "cli/daemon.h"
 
 #include <unistd.h>

@@ -6,9 +6,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json.h"
 #include "base/utf8.h"
 #include "cli/result.h"
 #include "cli/split.h"
+#include "split/collect.h"
 
 #define LINE_SIZE_MAX ((size_t)256 << 20)
 #define READ_SIZE ((size_t)64 << 10)

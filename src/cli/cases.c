@@ -7,6 +7,9 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/progress.h"
 #include "cli/cli.h"
 
 #define LINES_MAX ((size_t)1 << 30)

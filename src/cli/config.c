@@ -2,6 +2,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "gateway/config.h"
+#include "base/json.h"
+#include "cli/cli.h"
 #include "cli/config_check.h"
 
 #define OUT_MAX ((size_t)64 << 20)

@@ -10,7 +10,10 @@
 #include "apps/policy/docs.h"
 #include "apps/policy/version.h"
 #include "apps/tune/folder.h"
+#include "base/json.h"
+#include "gateway/cassette.h"
 #include "gateway/config_build.h"
+#include "net/tls.h"
 
 #include <errno.h>
 #include <sys/stat.h>

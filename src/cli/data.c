@@ -4,6 +4,7 @@
  */
 #include "cli/data.h"
 
+#include "base/rand.h"
 #include "base/sha256.h"
 #include "cli/cli.h"
 #include "gateway/call.h"

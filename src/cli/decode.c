@@ -2,9 +2,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json.h"
 #include "cli/cli.h"
 #include "net/frames.h"
 #include "wire/json_write.h"
+#include "wire/wire.h"
 
 #define READ_SIZE ((size_t)64 << 10)
 #define FRAME_SIZE_MAX ((size_t)64 << 20)

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/clock.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
 #include "cli/history.h"

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json_get.h"
+#include "base/log.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
 #include "cli/history.h"

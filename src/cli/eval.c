@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval.h"
+#include "base/file.h"
+#include "cli/cli.h"
 #include "cli/table.h"
 
 #include <signal.h>

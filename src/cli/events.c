@@ -4,6 +4,7 @@
  */
 #include "cli/result.h"
 #include "cli/split.h"
+#include "split/reader.h"
 
 #define LINE_SIZE_MAX ((size_t)1 << 20)
 #define TOOL_SIZE_MAX ((size_t)64 << 20) /* bytes of markup kept of one block, to read its calls */

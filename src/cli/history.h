@@ -13,7 +13,9 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "cli/cli.h"
+#include "gateway/config.h"
 #include "store/query.h"
 
 struct history {

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/webhook.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "cli/investigate.h"
 
 #define FILE_MAX ((size_t)10 << 20)

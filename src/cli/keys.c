@@ -2,8 +2,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json.h"
+#include "base/rand.h"
+#include "base/secret.h"
 #include "base/sha256.h"
 #include "cli/cli.h"
+#include "gateway/config.h"
 
 #define KEY_PREFIX "rk-"
 #define KEY_LETTERS 43 /* characters, of 62: 256 bits */

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "gateway/config.h"
 #include "mcp/server.h"
 #include "store/query.h"

@@ -5,6 +5,8 @@
 #include "cli/mcp.h"
 #include "cli/result.h"
 #include "mcp/rpc.h"
+#include "split/collect.h"
+#include "split/split.h"
 
 #define TEXT_MAX ((size_t)8 << 20)
 

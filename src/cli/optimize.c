@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/tune/tune.h"
+#include "base/arena.h"
 #include "cli/cli.h"
+#include "optimize/event.h"
 #include "optimize/problem.h"
 #include "optimize/run.h"
 

@@ -3,11 +3,14 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/score.h"
+#include "base/json.h"
 #include "base/utf8.h"
+#include "cli/cli.h"
 #include "cli/daemon.h"
 #include "cli/table.h"
 
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TURN_ARENA_MAX ((size_t)2 << 30)

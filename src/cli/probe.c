@@ -4,7 +4,9 @@
  */
 #include "cli/probe.h"
 
+#include "base/clock.h"
 #include "gateway/provider.h"
+#include "net/client.h"
 
 #define REPLY_MAX ((size_t)16 << 20)
 #define HEAD_MAX SECRET_SIZE_MAX

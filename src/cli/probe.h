@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "gateway/config.h"
 
 #define PROBE_MS 5000u

@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/split.h"
+#include "base/json.h"
 #include "cli/result.h"
+#include "split/collect.h"
 
 #define TEXT_SIZE_MAX ((size_t)256 << 20)
 #define READ_SIZE ((size_t)64 << 10)

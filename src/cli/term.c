@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/progress.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 

@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "cli/cli.h"
 
 struct tour {

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
 #include "cli/watch_clients.h"

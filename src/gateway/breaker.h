@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/str.h"
 
 struct breaker;
 

@@ -4,6 +4,7 @@
  */
 #include "gateway/config.h"
 
+#include "base/file.h"
 #include "base/schema.h"
 #include "base/sha256.h"
 #include "gateway/config_agents.h"

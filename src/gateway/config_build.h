@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/file.h"
 #include "gateway/config.h"
 #include "gateway/yaml.h"
 

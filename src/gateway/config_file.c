@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/file.h"
 #include "gateway/config_build.h"
 
 #include <unistd.h>

@@ -11,6 +11,8 @@
  */
 #include "gateway/conversation.h"
 
+#include <pthread.h>
+
 #include "base/ctype.h"
 #include "base/map.h"
 #include "base/rand.h"

@@ -4,6 +4,7 @@
  */
 #include "gateway/gateway.h"
 
+#include "base/log.h"
 #include "gateway/call.h"
 #include "gateway/guesses.h"
 #include "gateway/provider.h"

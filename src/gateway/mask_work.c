@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/mask_work.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 #define THREADS 2

@@ -2,6 +2,7 @@
 #include "gateway/metrics.h"
 
 #include "base/map.h"
+#include "base/rand.h"
 #include "gateway/metrics_cells.h"
 
 #define ID_MAX (METRICS_LABELS_MAX * (METRICS_LABEL_MAX + 1))

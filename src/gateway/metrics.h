@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "gateway/summary.h"
 #include "store/store.h"
 

@@ -6,9 +6,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/clock.h"
+#include "base/rand.h"
 #include "gateway/otlp.h"
 #include "net/client.h"
 #include "net/gzip.h"
+
+#include <pthread.h>
 
 #define QUEUE_MAX 8192
 #define QUEUE_SIZE_MAX ((size_t)32 << 20)

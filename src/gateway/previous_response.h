@@ -16,6 +16,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
 
 struct previous_responses;
 

@@ -9,6 +9,8 @@
  */
 #include "gateway/prices.h"
 
+#include "base/base.h"
+
 #define NONE (-1)
 
 struct price_row {

@@ -4,6 +4,7 @@
  */
 #include "gateway/storage_info.h"
 
+#include "base/file.h"
 #include "gateway/config_build.h"
 
 #include <dirent.h>

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "chat/chat.h"
 
 enum summary_source {

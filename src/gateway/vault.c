@@ -8,6 +8,8 @@
 #include "base/map.h"
 #include "base/rand.h"
 
+#include <pthread.h>
+
 #define AGE_MAX_NS ((uint64_t)86400 * 1000000000)
 #define SWEEP_NS ((uint64_t)600 * 1000000000)
 #define FRAGMENTS_MAX 256 /* of one call */

@@ -4,6 +4,7 @@
  */
 #include "rationale.h"
 
+#include "base/arena.h"
 #include "split/extract.h"
 #include "split/reader.h"
 #include "tokens/tokens.h"

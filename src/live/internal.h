@@ -24,8 +24,13 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/map.h"
+#include "live/hub.h"
 #include "live/port.h"
 #include "live/relay.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 enum hub_channel_kind {
     HUB_DASH,

@@ -14,6 +14,8 @@
 #include "base/utf8.h"
 #include "mask/internal.h"
 
+#include <time.h>
+
 #define MATCH_LIMIT 20000u
 #define DEPTH_LIMIT 5000u
 #define HEAP_LIMIT_KIB 8192u

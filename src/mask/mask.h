@@ -29,6 +29,8 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
 
 #define MASK_PATTERNS_MAX 64
 #define MASK_PATTERN_SIZE_MAX 4096

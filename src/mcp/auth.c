@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "mcp/auth_parts.h"
 #include "mcp/client_state.h"
+#include "mcp/rpc.h"
 #include "net/http1.h"
 
 #define ISSUERS_MAX 16

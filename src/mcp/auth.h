@@ -21,6 +21,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "mcp/io.h"
 
 struct mcp_auth;

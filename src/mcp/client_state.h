@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/schema.h"
 #include "mcp/client.h"
 #include "mcp/header.h"
 #include "mcp/pipe.h"

@@ -8,6 +8,7 @@
 #include "base/proc.h"
 #include "mcp/rpc.h"
 #include "net/frames.h"
+#include "net/loop.h"
 
 #include <errno.h>
 #include <poll.h>

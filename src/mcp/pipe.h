@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "mcp/inbox.h"
 #include "mcp/io.h"
 

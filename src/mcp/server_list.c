@@ -4,6 +4,8 @@
  */
 #include "mcp/serving.h"
 
+#include <stdatomic.h>
+
 #define LIST_TTL "300000" /* ms, for lists that do not change at run time */
 
 static const struct {

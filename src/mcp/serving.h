@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/rand.h"
 #include "base/schema.h"

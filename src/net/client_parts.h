@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "net/client.h"
 #include "net/dial.h"
 
 /* Sets the loop, the resolver and, if wanted, the client's TLS. */

@@ -25,6 +25,8 @@
  */
 #pragma once
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "net/loop.h"
 #include "net/tls.h"
 

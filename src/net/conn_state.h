@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "net/conn.h"
 #include "net/tls_link.h"
 

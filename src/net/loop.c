@@ -15,6 +15,7 @@
 #include "base/spare.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

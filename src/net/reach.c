@@ -2,6 +2,7 @@
 #include "net/reach.h"
 
 #include "net/client_parts.h"
+#include "net/dial.h"
 
 struct reach {
     struct dial *dial;

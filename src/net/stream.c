@@ -4,6 +4,7 @@
  */
 #include "net/stream.h"
 
+#include "base/clock.h"
 #include "net/conn_state.h"
 #include "net/resolve.h"
 #include "net/sys.h"

@@ -18,6 +18,8 @@
  */
 #pragma once
 
+#include "base/err.h"
+#include "base/str.h"
 #include "net/tls.h"
 
 #include <stdatomic.h>

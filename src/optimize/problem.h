@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "optimize/optimize.h"
 
 #define PROBLEM_FILE_MAX ((size_t)64 << 20)

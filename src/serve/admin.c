@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/admin.h"
+#include "base/embed.h"
 #include "gateway/provider.h"
 #include "net/gzip.h"
 #include "serve/params.h"

@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "serve/internal.h"
 #include "serve/watch_runs.h"
 

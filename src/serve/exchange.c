@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "serve/exchange_key.h"
 #include "serve/methods.h"
 #include "serve/page.h"

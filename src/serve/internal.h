@@ -21,6 +21,10 @@
 #pragma once
 
 #include "apps/app.h"
+#include "base/log.h"
+#include "gateway/call.h"
+#include "gateway/gateway.h"
+#include "net/server.h"
 #include "serve/login.h"
 #include "serve/passed.h"
 #include "serve/previous_response.h"

@@ -4,6 +4,7 @@
  */
 #include "serve/watch.h"
 
+#include "base/log.h"
 #include "net/gzip.h"
 #include "net/ws.h"
 #include "serve/internal.h"

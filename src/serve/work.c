@@ -5,6 +5,8 @@
  */
 #include "serve/work.h"
 
+#include <pthread.h>
+
 #define THREADS_MAX 64
 #define LOOK_MS 250
 

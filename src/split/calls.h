@@ -30,6 +30,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/str.h"
 
 #define SPLIT_CALL_NAME_MAX 256 /* bytes; a longer name is no call */
 

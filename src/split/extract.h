@@ -19,6 +19,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/str.h"
 
 #define SPLIT_SUMMARY_CHARACTERS 200
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/str.h"
 #include "split/calls.h"
 
 #define SPLIT_MARK_MAX 64

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "split/split.h"
 

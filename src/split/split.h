@@ -40,6 +40,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "split/format.h"
 #include "split/line.h"
 

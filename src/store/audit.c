@@ -2,9 +2,12 @@
 #include "store/audit.h"
 
 #include "base/blake2bp.h"
+#include "base/file.h"
 #include "store/audit_bytes.h"
 
+#include <endian.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 
 #define HEAD_SIZE_MAX 256u
 

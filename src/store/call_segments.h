@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/json.h"
 #include "store/db.h"
 #include "store/store.h"

@@ -25,7 +25,9 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
 
 #define DAEMONS_HEARTBEAT_MS 1000u
 #define DAEMONS_LEASE_MS 5000u

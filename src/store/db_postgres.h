@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "store/db_driver.h"

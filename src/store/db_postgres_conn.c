@@ -4,6 +4,7 @@
  */
 #include "store/db_postgres.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <unistd.h>

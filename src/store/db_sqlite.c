@@ -10,6 +10,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "store/db_driver.h"
@@ -18,7 +20,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #define WAITS_MS 20u          /* after its last look a writer still waits, or has its turn */

@@ -2,6 +2,7 @@
 #include "store/engine.h"
 
 #include "store/engine_state.h"
+#include "store/row.h"
 
 #define SQL_MAX 8192u
 

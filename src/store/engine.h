@@ -24,6 +24,7 @@
 #pragma once
 
 #include "store/journal.h"
+#include "store/store.h"
 
 struct engine;
 

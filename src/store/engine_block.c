@@ -12,7 +12,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "store/engine_state.h"
+#include "store/row.h"
 
 #define PACKED_MAX (BLOCK_RAW_MAX + ((size_t)1 << 20))
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "store/block.h"
 #include "store/texts.h"
 #include "store/words.h"
 

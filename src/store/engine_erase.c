@@ -9,6 +9,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "store/engine_state.h"
 #include "store/erase_find.h"

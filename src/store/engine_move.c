@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "store/engine_state.h"
 
 #define MOVE_CALLS 200

@@ -26,6 +26,9 @@
  */
 #pragma once
 
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
 #include "store/segment.h"
 #include "store/store.h"
 

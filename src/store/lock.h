@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "base/file.h"
 
 struct store_lock {

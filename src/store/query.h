@@ -19,7 +19,10 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
 #include "store/store.h"
 
 #define QUERY_LIMIT_MAX 1000

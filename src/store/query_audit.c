@@ -4,6 +4,7 @@
  */
 #include "store/audit.h"
 #include "store/query_build.h"
+#include "store/store.h"
 
 enum { SEQ, TIME, ACTOR, ACTION, SUBJECT, DETAIL, HASH };
 

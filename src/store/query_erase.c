@@ -4,6 +4,7 @@
  */
 #include "store/erase_find.h"
 #include "store/query_build.h"
+#include "store/store.h"
 
 #define CALLS " FROM llm_interactions WHERE session_id = $1"
 

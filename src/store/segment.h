@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "base/file.h"
 #include "store/frame.h"
 

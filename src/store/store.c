@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/store.h"
 
+#include "base/arena.h"
+#include "base/rand.h"
 #include "base/sha256.h"
 #include "store/db.h"
 #include "store/row.h"
 #include "store/store_state.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/sha256.h"
 #include "store/audit.h"
 #include "store/store_state.h"
 

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "store/block.h"
 #include "store/db.h"
 #include "store/store.h"

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 

@@ -39,6 +39,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
 
 struct tokens_vocab;
 

@@ -9,6 +9,7 @@
 #include "tokens/build.h"
 #include "tokens/internal.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <zlib.h>

@@ -2,7 +2,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "base/utf8.h"
+#include "wire/citations.h"
 #include "wire/gemini/gemini.h"
 
 #define HEARD_SIZE_MAX ((size_t)4 << 20)

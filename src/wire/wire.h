@@ -40,6 +40,7 @@
 #pragma once
 
 #include "base/json_edit.h"
+#include "chat/chat.h"
 #include "wire/repeat_frame.h"
 #include "wire/utf8_repair.h"
 

@@ -9,6 +9,8 @@
 #include "base/map.h"
 #include "base/utf8.h"
 
+#include <stdarg.h>
+
 #define DATA_MAX ((size_t)64 << 20) /* cleaned: escapes may make it longer */
 #define SHOWN_MAX 200               /* bytes of a wrong value in an answer */
 #define SEVERITY "warning"

@@ -18,6 +18,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "agent/work.h"
 #include "agents/definition.h"
 #include "apps/incidents/setup.h"

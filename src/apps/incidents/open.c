@@ -5,6 +5,7 @@
 #include "apps/incidents/intake.h"
 #include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
+#include "base/log.h"
 #include "store/bus.h"
 
 #define TOLD_MAX 200 /* alerts whose last state is published again after a start, for watchers */

@@ -5,6 +5,8 @@
 #include "apps/incidents/queue_state.h"
 
 #include "apps/incidents/metrics.h"
+#include "base/log.h"
+#include "mask/mask.h"
 
 #define ENTRY_ARENA ((size_t)1 << 20)
 #define OPEN_ARENA ((size_t)1 << 30)

@@ -25,6 +25,7 @@
 #include "apps/incidents/alert.h"
 #include "apps/incidents/alert_table.h"
 #include "apps/incidents/incident.h"
+#include "base/rand.h"
 
 /* The engine: incident.h, or a substitute. */
 struct queue_engine {

@@ -15,6 +15,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/queue_state.h"
+#include "base/log.h"
 
 #define ATTACH_ARENA ((size_t)1 << 30)
 #define DATA_MAX ((size_t)64 << 20)

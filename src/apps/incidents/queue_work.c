@@ -6,6 +6,7 @@
 
 #include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
+#include "base/log.h"
 #include "gateway/publish.h"
 
 #define RUN_ARENA ((size_t)512 << 20)

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
+#include "base/json.h"
 #include "gateway/publish.h"
 
 /* ---- the session ---- */

@@ -8,6 +8,8 @@
  */
 #include "agent/mcp_tools.h"
 #include "apps/incidents/engine.h"
+#include "base/json.h"
+#include "base/log.h"
 #include "store/step.h"
 
 #define LOOK_MS 20

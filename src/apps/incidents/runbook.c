@@ -9,8 +9,10 @@
 #include "apps/incidents/engine.h"
 #include "base/base64.h"
 #include "base/ctype.h"
+#include "base/file.h"
 #include "base/utf8.h"
 #include "mcp/io.h"
+#include "net/client.h"
 
 #include <errno.h>
 #include <fcntl.h>

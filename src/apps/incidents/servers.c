@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
+#include "base/json.h"
 #include "gateway/publish.h"
 #include "store/step.h"
 

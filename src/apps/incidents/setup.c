@@ -4,6 +4,7 @@
  */
 #include "apps/incidents/setup.h"
 
+#include "base/file.h"
 #include "gateway/config_build.h"
 
 /* Quotes are single here and are turned round once. */

@@ -6,6 +6,7 @@
 
 #include "apps/orders/tool_call.h"
 #include "base/json_get.h"
+#include "base/rand.h"
 #include "base/utf8.h"
 
 #define ARENA_MAX ((size_t)1 << 30)

@@ -4,6 +4,7 @@
  */
 #include "apps/orders/menu.h"
 
+#include "base/embed.h"
 #include "base/file.h"
 #include "base/json_get.h"
 #include "base/schema.h"

@@ -10,8 +10,11 @@
 #include "agent/work.h"
 #include "apps/orders/speak.h"
 #include "base/json_get.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "gateway/retry.h"
+
+#include <time.h>
 
 #define VALUES_MAX ((size_t)32 << 20)
 #define RESULT_MAX ((size_t)1 << 20)

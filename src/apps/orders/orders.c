@@ -4,6 +4,7 @@
  */
 #include "apps/orders/orders_state.h"
 
+#include "base/log.h"
 #include "base/utf8.h"
 #include "gateway/publish.h"
 

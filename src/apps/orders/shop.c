@@ -6,6 +6,8 @@
  */
 #include "apps/orders/orders_state.h"
 
+#include "base/log.h"
+
 #define SHOP_ARENA_MAX 65536
 
 static bool shop_open_menu(struct orders_shop *s, str path, struct err *e)

@@ -4,6 +4,8 @@
  */
 #include "apps/orders/tool_call.h"
 
+#include <stdarg.h>
+
 #include "base/json_get.h"
 
 #define MODIFIERS_MAX 50

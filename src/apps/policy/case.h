@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/json.h"
 
 #define POLICY_FIELDS_MAX 4096

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/policy/case.h"
 #include "apps/policy/result.h"
 #include "base/ctype.h"
 

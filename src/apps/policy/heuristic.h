@@ -31,6 +31,7 @@
  */
 #pragma once
 
+#include "apps/policy/case.h"
 #include "apps/policy/result.h"
 #include "apps/policy/search.h"
 

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/json.h"
 
 struct member {

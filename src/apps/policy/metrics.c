@@ -4,6 +4,8 @@
  */
 #include "apps/policy/metrics.h"
 
+#include <pthread.h>
+
 #include "apps/policy/react_state.h"
 #include "gateway/metrics_text.h"
 

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "apps/policy/tree_build.h"
+#include "base/buf.h"
 
 struct outline_section {
     struct policy_node node;

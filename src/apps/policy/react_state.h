@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "apps/policy/react.h"
 
 #define REACT_FACTS_MAX 64

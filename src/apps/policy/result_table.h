@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include "base/arena.h"
+#include "base/err.h"
 #include "base/json.h"
 #include "mask/mask.h"
 

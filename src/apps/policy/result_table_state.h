@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "agent/column.h"
 #include "apps/policy/result_table.h"
 #include "base/clock.h"

@@ -7,6 +7,7 @@
 #include "apps/policy/version.h"
 #include "base/ctype.h"
 #include "base/json_get.h"
+#include "base/log.h"
 #include "gateway/publish.h"
 
 #define INPUT_MAX ((size_t)64 << 20)

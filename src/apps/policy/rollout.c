@@ -4,6 +4,9 @@
  */
 #include "apps/policy/rollout.h"
 
+#include <pthread.h>
+
+#include "base/log.h"
 #include "base/sha256.h"
 
 #define SWITCHES_ARENA_MAX ((size_t)1 << 20)

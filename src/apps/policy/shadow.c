@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "base/log.h"
+
 struct served {
     enum policy_status status;
     double confidence;

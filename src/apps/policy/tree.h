@@ -28,6 +28,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/json.h"
 
 #define POLICY_SIZE_MAX ((size_t)32 << 20)

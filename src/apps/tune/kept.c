@@ -4,6 +4,8 @@
  */
 #include "apps/tune/tune.h"
 
+#include <pthread.h>
+
 #include "agent/column.h"
 #include "optimize/run.h"
 

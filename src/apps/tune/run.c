@@ -2,12 +2,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <pthread.h>
 
 #include "optimize/run.h"
 #include "agent/extract.h"
 #include "agent/history.h"
 #include "apps/tune/tune.h"
 #include "base/json_get.h"
+#include "base/rand.h"
 #include "optimize/budget.h"
 #include "optimize/reflector.h"
 

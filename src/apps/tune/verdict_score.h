@@ -19,6 +19,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/str.h"
 
 enum verdict_kind {
     VERDICT_CITATION,

@@ -16,6 +16,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 

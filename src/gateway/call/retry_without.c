@@ -15,6 +15,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "gateway/call/internal.h"
 
 #define REMEMBER_MS 3600000

@@ -15,6 +15,7 @@
 #include "base/sha256.h"
 #include "gateway/call/internal.h"
 #include "gateway/share.h"
+#include "wire/arena_text.h"
 
 #define MADE_MAX 1024 /* calls of one reply; the rest has only its id */
 #define ARGUMENTS_MAX ((size_t)1 << 20)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "gateway/pipe/number.h"
+#include "wire/arena_text.h"
 
 struct pipe_redact {
     const struct pipe_shared *shared;

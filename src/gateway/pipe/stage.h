@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include "base/arena.h"
+#include "chat/chat.h"
 #include "split/split.h"
 #include "tokens/tokens.h"
 #include "wire/citations.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "split/calls.h"
 #include "base/utf8.h"
 #include "split/calls/internal.h"
 

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/gemini/gemini.h"
+#include "wire/request_reader.h"
 
 #define LOOK_MAX 512 /* calls without a result that one is looked for in */
 

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "wire/gemini/gemini.h"
 
 #include <strings.h>

@@ -4,6 +4,8 @@
  */
 #include "wire/ollama/ollama.h"
 
+#include "wire/internal.h"
+
 #define THOUGHT_SIZE_MAX ((size_t)1 << 20)
 
 /* ---- errors ---- */

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "wire/openai/encode.h"
 
 #define PIECES_MAX ((size_t)1 << 16)

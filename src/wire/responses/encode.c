@@ -10,6 +10,8 @@
  */
 #include "wire/responses/encode.h"
 
+#include "wire/internal.h"
+
 static void responses_encode_hold(struct wire_encoder *en, str s)
 {
     struct responses_encoder *state = en->state;

@@ -6,6 +6,7 @@
 
 #include "wire/citations.h"
 #include "wire/responses/responses.h"
+#include "wire/rope.h"
 
 #define RESPONSES_EXTRAS_MAX 32
 #define RESPONSES_NOTES_MAX 1024 /* annotations of one text */

@@ -15,6 +15,8 @@
  */
 #include "wire/responses/relay.h"
 
+#include "wire/internal.h"
+
 #define ID_SIZE_MAX 256
 
 enum frame_kind {

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "wire/internal.h"
 #include "wire/responses/relay.h"
 
 /* The frame that was written last, without the events of ours that may precede it. */

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "wire/internal.h"
 #include "wire/openai/openai.h"
 #include "wire/responses/encode.h"
 

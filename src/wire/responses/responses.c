@@ -6,6 +6,7 @@
 
 #include "wire/openai/openai.h"
 
+#include "wire/internal.h"
 #include "wire/responses/decode_items.h"
 #include "wire/responses/encode.h"
 

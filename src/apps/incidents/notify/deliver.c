@@ -4,6 +4,7 @@
  */
 #include "apps/incidents/incident.h"
 #include "apps/incidents/notify/notify_state.h"
+#include "base/log.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define BACKOFF_MS 2000

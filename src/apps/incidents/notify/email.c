@@ -8,6 +8,8 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 
+#include <time.h>
+
 #define DATA_MAX ((size_t)1 << 20)
 #define LINE_MAX_QP 73 /* of a line before its soft break */
 #define WORD_BYTES 42  /* of text in one encoded word */

@@ -5,6 +5,7 @@
 #include "apps/incidents/notify/notify.h"
 
 #include "base/utf8.h"
+#include "mask/mask.h"
 
 #define TITLE_PART_MAX 100
 #define QUESTION_MAX 2000

@@ -4,6 +4,7 @@
  */
 #include "apps/policy/format/format.h"
 #include "apps/policy/format/zip.h"
+#include "base/buf.h"
 #include "base/utf8.h"
 
 #include <strings.h>

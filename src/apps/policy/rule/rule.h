@@ -14,6 +14,7 @@
 #pragma once
 
 #include "apps/policy/rule/facts.h"
+#include "apps/policy/rule/quantity.h"
 
 #define RULE_VALUES_MAX 32
 
