@@ -9,6 +9,7 @@
 #include "agent/run_state.h"
 #include "agent/withheld.h"
 #include "base/json.h"
+#include "base/json_get.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
 

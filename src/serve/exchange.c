@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
+#include "gateway/config_build.h"
 #include "serve/exchange_key.h"
 #include "serve/methods.h"
 #include "serve/page.h"

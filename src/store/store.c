@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/rand.h"
 #include "base/sha256.h"
 #include "store/db.h"
