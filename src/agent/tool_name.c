@@ -4,6 +4,7 @@
  */
 #include "agent/tool_box.h"
 
+#include "base/ctype.h"
 #include "base/sha256.h"
 
 #define CALLED_MAX 64
@@ -11,8 +12,7 @@
 
 static bool agent_tool_name_allowed(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-           c == '-';
+    return char_is_alnum(c) || c == '_' || c == '-';
 }
 
 /* Gemini requires a letter or an underscore first. */

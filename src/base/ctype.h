@@ -60,3 +60,9 @@ static inline int char_hex_value(char c)
     c = char_to_lower(c);
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
+
+/* The same, where letters must be lower case. */
+static inline int char_lower_hex_value(char c)
+{
+    return char_is_upper(c) ? -1 : char_hex_value(c);
+}

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json_loose.h"
+#include "base/ctype.h"
 
 #include "base/utf8.h"
 
@@ -42,8 +43,7 @@ static bool json_loose_more(struct reader *r)
 
 static bool json_loose_word_char(char c)
 {
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || c == '$' ||
-           c == '-' || c == '.';
+    return char_is_alnum(c) || c == '_' || c == '$' || c == '-' || c == '.';
 }
 
 /* Skips a comment; false if none begins here. */
@@ -85,10 +85,7 @@ static int json_loose_hex4(str s, size_t at)
     if (at + 4 > s.n)
         return -1;
     for (size_t i = at; i < at + 4; i++) {
-        char c = s.p[i];
-        int d = c >= '0' && c <= '9'                   ? c - '0'
-                : ((c | 32) >= 'a' && (c | 32) <= 'f') ? (c | 32) - 'a' + 10
-                                                       : -1;
+        int d = char_hex_value(s.p[i]);
 
         if (d < 0)
             return -1;

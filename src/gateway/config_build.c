@@ -7,6 +7,7 @@
  */
 #include "gateway/config_build.h"
 
+#include "base/ctype.h"
 #include "gateway/cassette.h"
 #include "gateway/provider.h"
 
@@ -36,8 +37,7 @@ bool config_check_name(struct config_build *b, const struct json_node *v, str na
     for (size_t i = 0; ok && i < name.n; i++) {
         char c = name.p[i];
 
-        ok = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '.' ||
-             c == '_' || c == '-';
+        ok = char_is_alnum(c) || c == '.' || c == '_' || c == '-';
     }
     return ok || config_wrong(b, v, "a name has 1 to 64 letters, digits, dots, - or _");
 }
@@ -47,8 +47,7 @@ bool config_is_variable(str s)
     bool ok = s.n > 0 && s.n < 128 && (s.p[0] < '0' || s.p[0] > '9');
 
     for (size_t i = 0; ok && i < s.n; i++)
-        ok = s.p[i] == '_' || (s.p[i] >= '0' && s.p[i] <= '9') ||
-             ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z');
+        ok = s.p[i] == '_' || char_is_alnum(s.p[i]);
     return ok;
 }
 

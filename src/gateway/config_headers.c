@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "gateway/config_build.h"
 #include "net/http1.h"
 
@@ -11,8 +12,7 @@ static bool config_header_token(str s)
     bool ok = s.n > 0;
 
     for (size_t i = 0; ok && i < s.n; i++)
-        ok = (s.p[i] >= '0' && s.p[i] <= '9') || ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z') ||
-             memchr(marks, s.p[i], sizeof marks - 1);
+        ok = char_is_alnum(s.p[i]) || memchr(marks, s.p[i], sizeof marks - 1);
     return ok;
 }
 

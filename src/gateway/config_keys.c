@@ -4,6 +4,7 @@
  */
 #include "gateway/config_build.h"
 
+#include "base/ctype.h"
 #include "base/sha256.h"
 
 static bool config_hex_digest(str s, uint8_t out[SHA256_SIZE])
@@ -11,12 +12,9 @@ static bool config_hex_digest(str s, uint8_t out[SHA256_SIZE])
     if (s.n != SHA256_SIZE * 2)
         return false;
     for (size_t i = 0; i < s.n; i++) {
-        char c = (char)(s.p[i] | 32);
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
-                                                : 16;
+        int digit = char_hex_value(s.p[i]);
 
-        if (digit > 15 || (s.p[i] < '0'))
+        if (digit < 0)
             return false;
         out[i / 2] = (uint8_t)(i % 2 ? out[i / 2] | digit : digit << 4);
     }

@@ -4,6 +4,7 @@
  */
 #include "gateway/headers.h"
 
+#include "base/ctype.h"
 #include "gateway/provider.h"
 
 #include <pthread.h>
@@ -339,13 +340,6 @@ bool headers_add_all(const struct http1_head *h, bool plain, struct buf *lines, 
     return buf_ok(lines, "the request's headers", e);
 }
 
-static int headers_hex(char c)
-{
-    return c >= '0' && c <= '9'                 ? c - '0'
-           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                : -1;
-}
-
 /* A parameter's name with %XX undone, as any server reads it. */
 static str headers_param_name(str raw, char out[HEADERS_PARAM_MAX])
 {
@@ -353,8 +347,8 @@ static str headers_param_name(str raw, char out[HEADERS_PARAM_MAX])
 
     assert(raw.n <= HEADERS_PARAM_MAX);
     for (size_t i = 0; i < raw.n; i++) {
-        int high = raw.p[i] == '%' && i + 2 < raw.n ? headers_hex(raw.p[i + 1]) : -1;
-        int low = high >= 0 ? headers_hex(raw.p[i + 2]) : -1;
+        int high = raw.p[i] == '%' && i + 2 < raw.n ? char_hex_value(raw.p[i + 1]) : -1;
+        int low = high >= 0 ? char_hex_value(raw.p[i + 2]) : -1;
 
         out[n++] = low >= 0 ? (char)((unsigned)high << 4 | (unsigned)low) : raw.p[i];
         i += low >= 0 ? 2 : 0;

@@ -8,6 +8,7 @@
  */
 #include "gateway/otlp.h"
 
+#include "base/ctype.h"
 #include "base/json.h"
 #include "base/rand.h"
 #include "base/utf8.h"
@@ -359,12 +360,9 @@ static bool otlp_read_hex(str s, uint8_t *out)
 {
     assert(s.n % 2 == 0);
     for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
-                                                : 16;
+        int digit = char_lower_hex_value(s.p[i]);
 
-        if (digit > 15)
+        if (digit < 0)
             return false;
         out[i / 2] = (uint8_t)(i % 2 ? out[i / 2] | digit : digit << 4);
     }

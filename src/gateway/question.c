@@ -70,22 +70,16 @@ static const struct {
 } naming_words[] = {
     {STR_INIT("title"), 3}, {STR_INIT("isnewtopic"), 4}, {STR_INIT("conversation"), 3}};
 
-static char question_low(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 static bool question_is_name(char c)
 {
-    return (question_low(c) >= 'a' && question_low(c) <= 'z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '-' || c == ':' || c == '.';
+    return char_is_alnum(c) || c == '_' || c == '-' || c == ':' || c == '.';
 }
 
 static bool question_same(str s, const char *word)
 {
     size_t n = 0;
 
-    while (n < s.n && word[n] && question_low(s.p[n]) == word[n])
+    while (n < s.n && word[n] && char_to_lower(s.p[n]) == word[n])
         n++;
     return n == s.n && !word[n];
 }
@@ -110,7 +104,7 @@ static size_t question_tag(str s, str *name, bool *closes)
     for (end = at; end < s.n && end - at < NAME_MAX_SIZE && question_is_name(s.p[end]); end++)
         ;
     *name = str_slice(s, at, end);
-    if (end == at || end == s.n || question_low(s.p[at]) < 'a' || question_low(s.p[at]) > 'z')
+    if (end == at || end == s.n || char_to_lower(s.p[at]) < 'a' || char_to_lower(s.p[at]) > 'z')
         return 0;
     from = end;
     while (s.p[from] == ' ' && end < s.n && end - from < ATTRIBUTES_MAX && s.p[end] != '>' &&
@@ -233,7 +227,7 @@ static bool question_about_title(str text)
     bool may = false;
 
     for (size_t at = 0; at < some.n; at++)
-        low[at] = question_low(some.p[at]);
+        low[at] = char_to_lower(some.p[at]);
     some.p = low;
     for (size_t i = 0; i < COUNT_OF(naming_words); i++)
         may |= str_find_rare(some, naming_words[i].word, naming_words[i].rare) != STR_NONE;

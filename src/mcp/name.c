@@ -7,6 +7,7 @@
  */
 #include "mcp/name.h"
 
+#include "base/ctype.h"
 #include "base/sha256.h"
 
 #define DIGEST_DIGITS 10
@@ -17,8 +18,7 @@ struct mcp_named {
 
 static bool mcp_name_allowed(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-           c == '-';
+    return char_is_alnum(c) || c == '_' || c == '-';
 }
 
 static bool mcp_all_allowed(str s)

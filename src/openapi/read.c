@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "openapi/reader.h"
 
 #define SHOWN_MAX 80
@@ -89,8 +90,7 @@ static bool openapi_header_name(str name)
     bool ok = name.n > 0 && name.n <= 128;
 
     for (size_t i = 0; ok && i < name.n; i++)
-        ok = (name.p[i] >= '0' && name.p[i] <= '9') || name.p[i] == '-' || name.p[i] == '_' ||
-             ((name.p[i] | 32) >= 'a' && (name.p[i] | 32) <= 'z');
+        ok = char_is_alnum(name.p[i]) || name.p[i] == '-' || name.p[i] == '_';
     return ok;
 }
 

@@ -8,8 +8,7 @@
 
 static bool optimize_guard_is_word(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-           (unsigned char)c >= 0x80;
+    return char_in_word(c) || c == '_';
 }
 
 /* ---- copies ---- */

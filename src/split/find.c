@@ -83,8 +83,7 @@ void split_index_init(struct split_index *x, const struct split_format *f)
 
 static bool split_in_name(char c)
 {
-    return c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') ||
-           ((c | 32) >= 'a' && (c | 32) <= 'z');
+    return c == '_' || c == '-' || c == '.' || char_is_alnum(c);
 }
 
 /* After "<think" there must be ">" or ":word>". Returns the whole length, 0 if it does not match,

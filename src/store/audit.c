@@ -2,6 +2,7 @@
 #include "store/audit.h"
 
 #include "base/blake2bp.h"
+#include "base/ctype.h"
 #include "base/file.h"
 #include "store/audit_bytes.h"
 
@@ -246,19 +247,11 @@ bool audit_last(struct db *db, struct audit_head *out, struct err *e)
 
 static bool audit_hex_byte(const char *p, uint8_t *out)
 {
-    unsigned v = 0;
+    int high = char_lower_hex_value(p[0]), low = char_lower_hex_value(p[1]);
 
-    for (int i = 0; i < 2; i++) {
-        char c = p[i];
-
-        if (c >= '0' && c <= '9')
-            v = v << 4 | (unsigned)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            v = v << 4 | (unsigned)(c - 'a' + 10);
-        else
-            return false;
-    }
-    *out = (uint8_t)v;
+    if (high < 0 || low < 0)
+        return false;
+    *out = (uint8_t)(high << 4 | low);
     return true;
 }
 

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "base/utf8.h"
 #include "store/query_build.h"
 
@@ -22,11 +23,6 @@ str cursor_make(struct arena *a, str sort, str value, str id)
     return (str){hex, plain.n * 2};
 }
 
-static int cursor_hex_value(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool cursor_bad(struct err *e)
 {
     return err_input(e, "cursor: it is not a cursor of this list");
@@ -44,7 +40,7 @@ static bool cursor_open(struct arena *a, str cursor, str sort, str *out, size_t 
         return cursor_bad(e);
     plain = arena_alloc(a, cursor.n / 2 + 1);
     for (size_t i = 0; i < cursor.n; i += 2) {
-        int high = cursor_hex_value(cursor.p[i]), low = cursor_hex_value(cursor.p[i + 1]);
+        int high = char_lower_hex_value(cursor.p[i]), low = char_lower_hex_value(cursor.p[i + 1]);
 
         if (high < 0 || low < 0)
             return cursor_bad(e);
