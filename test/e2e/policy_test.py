@@ -379,6 +379,8 @@ class Review(Case):
             (Path(folder) / "case.json").write_text(json.dumps(case()))
             for name, content, why in (
                     ("cut.pdf", pdf()[:200], "the PDF is damaged; save or print it again"),
+                    ("empty.md", b"", "has no text; save the policy again"),
+                    ("front.md", b'---\nversion: "1"\n---\n \n', "has no text"),
                     ("cut.docx", docx()[:200], "its end is missing"),
                     ("rules.md", pdf(compress=True)[:300], "the PDF is damaged"),
                     ("rules.doc", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "save it as .docx"),

@@ -50,8 +50,16 @@ static str policy_stem_of(str name)
     return dot > 0 && dot != STR_NONE ? str_slice(name, 0, dot) : name;
 }
 
+/* A file without text was not written to its end: no case could be decided by it. */
+static bool policy_doc_has_text(const struct policy_doc *d, struct err *e)
+{
+    return d->tree.node_count > 0 ||
+           err_set(e, ERR_INPUT, "has no text; save the policy again, with its sections");
+}
+
 bool policy_doc_load(const char *id, const char *path, struct policy_doc **out, struct err *e)
 {
+    struct policy_doc *d = NULL;
     const char *slash = strrchr(path, '/');
     str name = str_c(slash ? slash + 1 : path), text;
     struct arena scratch;
@@ -59,9 +67,14 @@ bool policy_doc_load(const char *id, const char *path, struct policy_doc **out, 
 
     arena_init(&scratch, POLICY_SIZE_MAX + ((size_t)1 << 20));
     ok = file_read(&scratch, path, POLICY_SIZE_MAX, &text, e) &&
-         (policy_doc_parse(id ? str_c(id) : policy_stem_of(name), name, text, out, e) ||
+         ((policy_doc_parse(id ? str_c(id) : policy_stem_of(name), name, text, &d, e) &&
+           policy_doc_has_text(d, e)) ||
           err_prefix(e, "%s: ", path));
     arena_release(&scratch);
+    if (ok)
+        *out = d;
+    else
+        policy_doc_free(d);
     return ok;
 }
 
