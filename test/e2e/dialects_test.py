@@ -198,6 +198,10 @@ class Dialects(Case):
             r, _ = self.ask("anthropic", "openai", {"max_tokens": 9, "messages": [{"role": "user", "content": [
                 {**document, "citations": {"enabled": on}}]}]})
             self.assertEqual(r.headers.get("x-rationale-dropped"), names)
+        titled = {**document, "title": "T", "source": {"type": "base64", "media_type": "application/pdf", "data": PDF}}
+        for kind, names in (("gemini", "filename"), ("openai", None)):
+            r, _ = self.ask("anthropic", kind, {"max_tokens": 9, "messages": [{"role": "user", "content": [titled]}]})
+            self.assertEqual(r.headers.get("x-rationale-dropped"), names)
         r, _ = self.ask("anthropic", "openai", {**hi, "max_tokens": 9, "tools": [
             {"name": "f", "input_schema": {"type": "object"}, "input_examples": [{"a": 1}], "defer_loading": False}]})
         self.assertEqual(r.headers["x-rationale-dropped"], "input_examples")
