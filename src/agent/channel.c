@@ -36,7 +36,7 @@ static bool fold_append(struct fold *f, struct buf *out, struct err *e)
     str old, add;
 
     if (now && now->kind != JSON_ARRAY)
-        return err_set(e, ERR_INPUT, "append: the value that is there is no list");
+        return err_input(e, "append: the value that is there is no list");
     old = now ? agent_channel_list_text(&f->now, now) : STR("");
     add = more->kind == JSON_ARRAY ? agent_channel_list_text(&f->update, more)
                                    : json_raw(&f->update, more);
@@ -85,10 +85,9 @@ static bool channel_take_away(struct messages *m, str id, struct err *e)
     }
     found = map_find(&m->by_id, id);
     if (!found)
-        return err_set(e,
-                       ERR_INPUT,
-                       "messages: \"" STR_FMT "\" should be removed, but does not exist",
-                       STR_ARG(str_slice(id, 0, 80)));
+        return err_input(e,
+                         "messages: \"" STR_FMT "\" should be removed, but does not exist",
+                         STR_ARG(str_slice(id, 0, 80)));
     assert(found->value.u64 < m->n);
     m->raw[found->value.u64] = STR("");
     map_remove(&m->by_id, id);
@@ -102,11 +101,11 @@ static bool channel_take_message(struct messages *m, const struct json *doc,
     bool has_id;
 
     if (v->kind != JSON_OBJECT)
-        return err_set(e, ERR_INPUT, "messages: each must be an object");
+        return err_input(e, "messages: each must be an object");
     has_id = json_text(doc, json_find(doc, v, STR("id")), &m->arena, &id);
     if (removes && json_is(doc, json_find(doc, v, STR("type")), STR("remove")))
         return has_id ? channel_take_away(m, id, e)
-                      : err_set(e, ERR_INPUT, "messages: a message to remove needs an id");
+                      : err_input(e, "messages: a message to remove needs an id");
     return agent_channel_place(m, id, json_raw(doc, v), e);
 }
 
@@ -117,7 +116,7 @@ static bool channel_take_messages(struct messages *m, const struct json *doc, bo
 
     if (root->kind != JSON_ARRAY)
         return removes ? channel_take_message(m, doc, root, removes, e)
-                       : err_set(e, ERR_INPUT, "messages: the value that is there is no list");
+                       : err_input(e, "messages: the value that is there is no list");
     JSON_FOREACH(i, doc, root)
         if (!channel_take_message(m, doc, i, removes, e))
             return false;

@@ -17,8 +17,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
 
 enum channel_kind { CHANNEL_LAST, CHANNEL_APPEND, CHANNEL_MESSAGES, CHANNEL_KIND_COUNT };
 

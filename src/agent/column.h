@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "store/db.h"
 
@@ -23,11 +22,6 @@ static inline str column_text(struct arena *a, const struct db_value *v)
 static inline int64_t column_time(const struct db_value *v)
 {
     return v->type == DB_INT ? v->i : -1;
-}
-
-static inline struct db_value column_text_or_null(str s)
-{
-    return s.n ? db_text(s) : db_null();
 }
 
 static inline struct db_value column_time_or_null(int64_t us)

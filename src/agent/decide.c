@@ -9,7 +9,6 @@
 
 #include "agent/extract.h"
 #include "agent/markup.h"
-#include "agent/plan.h"
 #include "agent/react.h"
 #include "base/json_get.h"
 

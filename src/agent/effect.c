@@ -4,7 +4,6 @@
  */
 #include "agent/run_state.h"
 
-#include "base/rand.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
@@ -118,13 +117,12 @@ enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct age
         return KNOWN_NOT;
     }
     if (!str_eq(f->kind, kind) || !str_eq(f->key, key)) {
-        err_set(&e,
-                ERR_INPUT,
-                "replay_mismatch: effect %lld of the log is another one (" STR_FMT " " STR_FMT
-                "): was the prompt, the model or a tool changed?",
-                (long long)seq,
-                STR_ARG(f->kind),
-                STR_ARG(f->name));
+        err_input(&e,
+                  "replay_mismatch: effect %lld of the log is another one (" STR_FMT " " STR_FMT
+                  "): was the prompt, the model or a tool changed?",
+                  (long long)seq,
+                  STR_ARG(f->kind),
+                  STR_ARG(f->name));
         run_break(r, &e);
         return KNOWN_NOT;
     }
@@ -274,7 +272,7 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
     if (ok && !(f = effect_find_question(all, n, seq)))
         ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
     if (f && f->state == AGENT_DONE)
-        ok = err_set(e, ERR_INPUT, "this call was decided on already");
+        ok = err_input(e, "this call was decided on already");
     ok = ok && f && run_wake(log, run, &a, d->now_us, e);
     if (ok) {
         assert(f->seq == seq && f->state == AGENT_INTENT);
@@ -289,7 +287,7 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
     }
     /* If two answers arrive at once, the first one stays. */
     if (ok && (!(f = effect_find_question(all, n, seq)) || !str_eq(f->result, buf_str(&out))))
-        ok = err_set(e, ERR_INPUT, "this call was decided on already");
+        ok = err_input(e, "this call was decided on already");
     buf_release(&out);
     arena_release(&a);
     return ok;

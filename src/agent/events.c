@@ -6,8 +6,6 @@
 #include "agent/run_state.h"
 #include "agent/withheld.h"
 
-#include "base/json.h"
-
 #define ARENA_MAX ((size_t)1 << 30)
 #define EVENT_MAX ((size_t)64 << 20)
 #define CURSOR_MAX 65536
@@ -125,8 +123,7 @@ static bool event_begin(struct events *v)
     if (v->at <= v->cursor->parts[v->part].n)
         return false;
     buf_reset(&v->json);
-    json_out_init(&v->out, &v->json);
-    json_out_object(&v->out);
+    json_out_init_object(&v->out, &v->json);
     json_member_str(&v->out, "run_id", v->run);
     json_member_i64(&v->out, "number", v->at);
     return true;

@@ -4,7 +4,6 @@
  */
 #include "agent/hide_thoughts.h"
 
-#include "base/buf.h"
 #include "base/json_edit.h"
 
 #define TRACE STR("reasoning_trace")

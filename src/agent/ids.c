@@ -9,8 +9,6 @@
 #include "agent/run_state.h"
 #include "agent/tool_box.h"
 
-#include "base/json.h"
-
 #define IDS_MAX ((size_t)1 << 20)
 #define ID_KEPT 24 /* bytes of an id that are kept before a number: providers accept 40 in all */
 

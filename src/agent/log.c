@@ -8,7 +8,6 @@
 #include "agent/log_state.h"
 
 #include "agent/column.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
 
@@ -71,7 +70,7 @@ static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, st
                           r->result.n ? agent_log_text(a, r->result) : db_null(),
                           db_int(r->created_us),
                           db_int(r->updated_us),
-                          column_text_or_null(r->key),
+                          db_text_or_null(r->key),
                           db_text(r->from.n ? r->from : STR("")),
                           db_text(str_c(l->daemon))),
                   e);
@@ -315,11 +314,7 @@ void agent_log_close(struct agent_log *l)
 static void agent_log_post(struct agent_log *l, struct wait *w)
 {
     assert(!w->next && !l->first == !l->last);
-    if (l->last)
-        l->last->next = w;
-    else
-        l->first = w;
-    l->last = w;
+    LIST_APPEND(l->first, l->last, w);
     pthread_cond_signal(&l->work);
 }
 

@@ -19,7 +19,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/str.h"
 
 struct agent_log;
 

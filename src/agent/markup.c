@@ -4,8 +4,6 @@
  */
 #include "agent/markup.h"
 
-#include "split/calls.h"
-
 #define CALLS_MAX TOOL_CALLS_MAX
 
 static const struct {

@@ -228,7 +228,7 @@ static bool agent_mcp_tools_add_one(struct mcp_toolset *m, struct toolbox *box,
 
     assert(m->count <= TOOL_COUNT_MAX);
     if (!json_text(doc, json_find(doc, v, STR("name")), &m->arena, &tool))
-        return err_set(e, ERR_INPUT, "a tool of " STR_FMT " has no name", STR_ARG(s->name));
+        return err_input(e, "a tool of " STR_FMT " has no name", STR_ARG(s->name));
     if (!agent_mcp_tools_allowed(s, tool))
         return true;
     if (m->count == TOOL_COUNT_MAX)

@@ -21,8 +21,7 @@ void plan_write(const struct json *doc, const struct json_node *calls, str said,
 {
     struct json_out w, *o = &w;
 
-    json_out_init(o, out);
-    json_out_object(o);
+    json_out_init_object(o, out);
     json_member_str(o, calls ? "reason" : "answer", said);
     if (calls) {
         json_member_array(o, "tools");

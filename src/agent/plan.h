@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include "base/json.h"
 #include "gateway/ask.h"
 
 #define PLAN_CALLS_MAX 64

@@ -79,12 +79,6 @@ static str agent_bare_name(str s)
     return s;
 }
 
-static bool agent_is_object(void *ctx, const struct json *doc)
-{
-    (void)ctx;
-    return json_root(doc)->kind == JSON_OBJECT;
-}
-
 static str agent_react_input_of(str said, struct arena *a)
 {
     struct buf out;
@@ -94,7 +88,7 @@ static str agent_react_input_of(str said, struct arena *a)
     if (!text.n || str_eq(text, STR("None")) || str_eq(text, STR("null")))
         return STR("{}");
     buf_init(&out, 6 * text.n + 64);
-    if (json_loose(text, agent_is_object, NULL, &out, &e))
+    if (json_loose(text, json_loose_object, NULL, &out, &e))
         text = arena_dup(a, buf_str(&out));
     buf_release(&out);
     return text;

@@ -6,7 +6,6 @@
  */
 #include "agent/run_state.h"
 
-#include "base/json.h"
 #include "gateway/publish.h"
 #include "store/step.h"
 

@@ -37,8 +37,7 @@ static void agent_write_options(const struct agent_options *x, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "model", x->model_name);
     json_member_str(&o, "extra", x->extra);
     json_member_str(&o, "system", x->system);
@@ -259,7 +258,7 @@ bool agent_check_change(struct agent_log *log, str run, int64_t seq, str argumen
         agent_replay_read_tools(&r, box, &ignored)) {
         t = toolbox_find(box, replay_question_tool(all, n, seq));
         if (t && !toolbox_check(box, t, arguments, &why))
-            ok = err_set(e, ERR_INPUT, "arguments: " STR_FMT, STR_ARG(buf_str(&why)));
+            ok = err_input(e, "arguments: " STR_FMT, STR_ARG(buf_str(&why)));
     }
     buf_release(&why);
     json_release(&doc);

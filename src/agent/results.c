@@ -7,8 +7,6 @@
 #include "base/json_get.h"
 #include "base/utf8.h"
 
-#include <pthread.h>
-
 #define KEPT_MAX 1024
 #define FOUND_MAX 40    /* matches that one search reports */
 #define OUTPUT_MAX 8192 /* bytes of one answer: always shown whole */
@@ -189,13 +187,12 @@ static const struct kept_result *agent_results_at(const struct agent_results *k,
 static bool agent_results_missing(const struct agent_results *k, int64_t number, struct err *e)
 {
     if (!k->n)
-        return err_set(e, ERR_INPUT, "no result was large enough to be kept: all were shown whole");
-    return err_set(e,
-                   ERR_INPUT,
-                   "there is no result %lld: those that are kept are %u to %u",
-                   (long long)number,
-                   k->at[0].number,
-                   k->last);
+        return err_input(e, "no result was large enough to be kept: all were shown whole");
+    return err_input(e,
+                     "there is no result %lld: those that are kept are %u to %u",
+                     (long long)number,
+                     k->at[0].number,
+                     k->last);
 }
 
 static bool agent_results_run(void *ctx, const struct tool_call *call, struct buf *out,

@@ -21,9 +21,7 @@
 
 #include "agent/log.h"
 #include "agent/results.h"
-#include "agent/tool.h"
 #include "gateway/ask.h"
-#include "mask/mask.h"
 
 #define AGENT_ITERATIONS 10
 #define AGENT_TOKENS 6000

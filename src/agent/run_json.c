@@ -7,7 +7,6 @@
 #include "agent/hide_thoughts.h"
 #include "agent/history.h"
 #include "agent/withheld.h"
-#include "base/json.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
 
@@ -140,8 +139,7 @@ bool run_json_list(struct agent_log *log, const struct agent_filter *f, bool tho
     arena_init(&a, ARENA_MAX);
     ok = agent_log_list(log, f, &a, &rows, &n, e);
     if (ok) {
-        json_out_init(&o, out);
-        json_out_object(&o);
+        json_out_init_object(&o, out);
         json_member_array(&o, "runs");
         for (size_t i = 0; i < n; i++) {
             json_out_object(&o);
@@ -320,8 +318,7 @@ static bool agent_run_json_write_one(struct agent_log *log, str id, const struct
         return false;
     if (!agent_replay(log, id, a, &r, &ignored) && !r.step_count)
         agent_run_json_trace_of(all, n, a, &r);
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     run_write_row(log, &o, &row, x->thoughts, a);
     agent_run_json_value(&o, "input", x->withheld.all ? STR("") : row.input);
     agent_run_json_value(&o,
@@ -372,8 +369,7 @@ bool run_json_replay(struct agent_log *log, str id, const struct run_asker *who,
          agent_replay(log, id, &a, &r, e);
     if (ok) {
         status = str_c(agent_end_name(r.end));
-        json_out_init(&o, out);
-        json_out_object(&o);
+        json_out_init_object(&o, out);
         json_member_str(&o, "run_id", id);
         json_member_bool(&o, "same", str_eq(status, row.status) && str_eq(r.reason, row.reason));
         json_member_str(&o, "status", status);

@@ -5,8 +5,6 @@
 #pragma once
 
 #include "agent/run.h"
-#include "base/buf.h"
-#include "base/json.h"
 
 /* {"runs": [...]}, newest first; a waiting run includes its question. */
 bool run_json_list(struct agent_log *log, const struct agent_filter *f, bool thoughts,

@@ -13,8 +13,7 @@ static void settle_write(const struct agent_result *x, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "status", str_c(agent_end_name(x->end)));
     json_member_str(&o, "reason", x->reason);
     json_member_str(&o, "detail", x->detail);

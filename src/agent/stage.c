@@ -4,8 +4,6 @@
  */
 #include "agent/stage.h"
 
-#include <pthread.h>
-
 #define STACK_SIZE ((size_t)1 << 20)
 #define TEXT_MAX ((size_t)32 << 20)
 

@@ -302,8 +302,7 @@ static bool thread_put_channels(struct putting *p, struct err *e)
     json_out_object(&p->out);
     JSON_FOREACH(key, &p->checkpoint, all) {
         if (++n > THREAD_CHANNELS_MAX)
-            return err_set(
-                e, ERR_INPUT, "checkpoint: has more than %d channels", THREAD_CHANNELS_MAX);
+            return err_input(e, "checkpoint: has more than %d channels", THREAD_CHANNELS_MAX);
         if (!json_text(&p->checkpoint, key, &p->arena, &name) ||
             !thread_put_channel(p, name, json_raw(&p->checkpoint, json_value(key)), e))
             return false;
@@ -340,10 +339,9 @@ static bool thread_all_versioned(struct putting *p, struct err *e)
 
     for (size_t i = 0; i < p->put->value_count; i++)
         if (!all || !json_find(&p->checkpoint, all, p->put->values[i].channel))
-            return err_set(e,
-                           ERR_INPUT,
-                           "values: channel \"" STR_FMT "\" is not in channel_versions",
-                           STR_ARG(str_slice(p->put->values[i].channel, 0, 80)));
+            return err_input(e,
+                             "values: channel \"" STR_FMT "\" is not in channel_versions",
+                             STR_ARG(str_slice(p->put->values[i].channel, 0, 80)));
     return true;
 }
 

@@ -22,7 +22,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
 
 #define THREAD_ID_MAX 512
 #define THREAD_CHANNELS_MAX 4096

@@ -78,11 +78,7 @@ bool thread_put_together(struct threads *t, struct thread_job *j, struct err *e)
 {
     pthread_mutex_lock(&t->queue_lock);
     assert(!j->next && !j->over && !t->first == !t->last);
-    if (t->last)
-        t->last->next = j;
-    else
-        t->first = j;
-    t->last = j;
+    LIST_APPEND(t->first, t->last, j);
     while (!j->over && t->led)
         pthread_cond_wait(&t->queued, &t->queue_lock);
     if (!j->over)

@@ -29,21 +29,19 @@ static bool agent_thread_json_read_value(const struct json *doc, const struct js
         return false;
     if (!json_text(doc, json_find(doc, v, STR("type")), a, type) || !type->n ||
         type->n > TYPE_MAX || memchr(type->p, 0, type->n))
-        return err_set(e,
-                       ERR_INPUT,
-                       "type: of a value must be a text of 1 to %d bytes without a NUL",
-                       TYPE_MAX);
+        return err_input(
+            e, "type: of a value must be a text of 1 to %d bytes without a NUL", TYPE_MAX);
     if (json) {
         *bytes = json_raw(doc, json);
         return true;
     }
     if (!json_text(doc, json_find(doc, v, STR("base64")), a, &text))
-        return err_set(e, ERR_INPUT, "json: must be in a value, or else base64");
+        return err_input(e, "json: must be in a value, or else base64");
     buf_init(&b, text.n + 4);
     ok = base64_decode(text, &b);
     *bytes = ok ? arena_dup(a, buf_str(&b)) : STR("");
     buf_release(&b);
-    return ok || err_set(e, ERR_INPUT, "base64: of a value is none");
+    return ok || err_input(e, "base64: of a value is none");
 }
 
 /* The text of an object, {} if it is absent. */
@@ -53,7 +51,7 @@ static bool thread_read_object(const struct json *doc, const char *name, bool ne
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
 
     if (v ? v->kind != JSON_OBJECT : needed)
-        return err_set(e, ERR_INPUT, "%s: must be an object", name);
+        return err_input(e, "%s: must be an object", name);
     *out = v ? json_raw(doc, v) : STR("{}");
     return true;
 }
@@ -65,9 +63,9 @@ static bool agent_thread_json_read_values(const struct json *doc, struct arena *
     size_t n = all ? json_count(doc, all) : 0;
 
     if (all && all->kind != JSON_OBJECT)
-        return err_set(e, ERR_INPUT, "values: must be an object");
+        return err_input(e, "values: must be an object");
     if (n > THREAD_CHANNELS_MAX)
-        return err_set(e, ERR_INPUT, "values: more than %d", THREAD_CHANNELS_MAX);
+        return err_input(e, "values: more than %d", THREAD_CHANNELS_MAX);
     out->values = arena_zero(a, n + 1, sizeof *out->values);
     JSON_FOREACH(key, doc, all) {
         struct thread_value *v = &out->values[out->value_count++];
@@ -75,7 +73,7 @@ static bool agent_thread_json_read_values(const struct json *doc, struct arena *
         assert(out->value_count <= n);
         if (!json_text(doc, key, a, &v->channel) || v->channel.n > THREAD_ID_MAX ||
             memchr(v->channel.p, 0, v->channel.n))
-            return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");
+            return err_input(e, "values: the name of a channel is too long, or has a NUL");
         v->empty = json_value(key)->kind == JSON_NULL;
         v->type = v->bytes = STR("");
         if (!v->empty &&
@@ -94,7 +92,7 @@ static bool thread_json_read_id(const struct json *doc, const char *name, struct
     *out = STR("");
     return !v ||
            (json_text(doc, v, a, out) && out->n <= THREAD_ID_MAX && !memchr(out->p, 0, out->n)) ||
-           err_set(e, ERR_INPUT, "%s: must be an id, or null", name);
+           err_input(e, "%s: must be an id, or null", name);
 }
 
 bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tuple *out,
@@ -118,9 +116,9 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
         return false;
     if (!json_text(doc, json_find(doc, root, STR("task_id")), a, &task) || !task.n ||
         task.n > THREAD_ID_MAX || memchr(task.p, 0, task.n))
-        return err_set(e, ERR_INPUT, "task_id: must be an id");
+        return err_input(e, "task_id: must be an id");
     if (!all || all->kind != JSON_ARRAY || json_count(doc, all) > THREAD_WRITES_MAX)
-        return err_set(e, ERR_INPUT, "writes: must be a list of at most %d", THREAD_WRITES_MAX);
+        return err_input(e, "writes: must be a list of at most %d", THREAD_WRITES_MAX);
     out->writes = arena_zero(a, json_count(doc, all) + 1, sizeof *out->writes);
     JSON_FOREACH(i, doc, all) {
         struct thread_write *w = &out->writes[out->write_count];
@@ -130,7 +128,7 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
             return err_prefix(e, "writes[%zu].", out->write_count);
         if (!json_text(doc, json_find(doc, i, STR("channel")), a, &w->channel) ||
             w->channel.n > THREAD_ID_MAX || memchr(w->channel.p, 0, w->channel.n))
-            return err_set(e, ERR_INPUT, "channel: of a write must be the name of one");
+            return err_input(e, "channel: of a write must be the name of one");
         w->idx = thread_special(w->channel, (int64_t)out->write_count++);
         if (!agent_thread_json_read_value(
                 doc, json_find(doc, i, STR("value")), a, &w->type, &w->bytes, e))

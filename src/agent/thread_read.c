@@ -286,7 +286,7 @@ bool threads_list(struct threads *t, const struct thread_asker *who, const struc
     arena_init(&l.names, f->metadata.n + 65536);
     if (l.filtered &&
         (!json_parse(&l.want, f->metadata, e) || json_root(&l.want)->kind != JSON_OBJECT))
-        ok = err_set(e, ERR_INPUT, "metadata: must be a JSON object");
+        ok = err_input(e, "metadata: must be a JSON object");
     if (ok && l.max)
         ok = agent_list_rows(t, who, f, &l, e);
     json_release(&l.want);

@@ -4,7 +4,6 @@
  */
 #include "agent/channel.h"
 #include "agent/thread_store.h"
-#include "base/clock.h"
 #include "base/ctype.h"
 #include "base/rand.h"
 
@@ -76,7 +75,7 @@ static bool agent_next_version(struct updating *u, struct err *e)
     u->version = 1;
     JSON_FOREACH(key, &u->before, all) {
         if (!json_i64(&u->before, json_value(key), &n) || n < 0 || n > INT64_MAX - 2)
-            return err_set(e, ERR_INPUT, "channel_versions: are not counted in whole numbers");
+            return err_input(e, "channel_versions: are not counted in whole numbers");
         if (n >= u->version)
             u->version = n + 1;
     }
@@ -94,12 +93,11 @@ static bool agent_thread_state_kind_of(struct updating *u, str channel, enum cha
     str name = STR("last");
 
     if ((now || before) && !json_text(doc, now ? now : before, u->arena, &name))
-        return err_set(e, ERR_INPUT, "reducers: must name them");
+        return err_input(e, "reducers: must name them");
     return channel_kind_find(name, out) ||
-           err_set(e,
-                   ERR_INPUT,
-                   "reducers: \"" STR_FMT "\" is none of last, append, messages",
-                   STR_ARG(str_slice(name, 0, 40)));
+           err_input(e,
+                     "reducers: \"" STR_FMT "\" is none of last, append, messages",
+                     STR_ARG(str_slice(name, 0, 40)));
 }
 
 static bool fold_one(struct updating *u, str channel, str update, struct thread_value *out,
@@ -114,9 +112,8 @@ static bool fold_one(struct updating *u, str channel, str update, struct thread_
     if (!agent_thread_state_kind_of(u, channel, &kind, e))
         return false;
     if (now && kind != CHANNEL_LAST && !str_eq(now->type, STR("json")))
-        return err_set(e,
-                       ERR_INPUT,
-                       "values: the stored value is not JSON, so an update cannot be added to it");
+        return err_input(
+            e, "values: the stored value is not JSON, so an update cannot be added to it");
     buf_init(&b, THREAD_TUPLE_MAX);
     ok = channel_fold(kind, now && kind != CHANNEL_LAST ? now->bytes : STR(""), update, &b, e);
     ok = ok && (arena_fits(u->arena, b.n + 1, 4096) || err_set(e, ERR_LIMIT, "values: too large"));
@@ -134,15 +131,15 @@ static bool fold_all(struct updating *u, struct err *e)
     str channel;
 
     if (n > THREAD_CHANNELS_MAX)
-        return err_set(e, ERR_INPUT, "values: more than %d", THREAD_CHANNELS_MAX);
+        return err_input(e, "values: more than %d", THREAD_CHANNELS_MAX);
     u->put.values = arena_zero(u->arena, n + 1, sizeof *u->put.values);
     JSON_FOREACH(key, &u->values, root) {
         assert(u->put.value_count < n);
         if (!json_text(&u->values, key, u->arena, &channel) || channel.n > THREAD_ID_MAX ||
             memchr(channel.p, 0, channel.n))
-            return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");
+            return err_input(e, "values: the name of a channel is too long, or has a NUL");
         if (thread_tuple_value(&u->put, channel))
-            return err_set(e, ERR_INPUT, "values: a channel is there twice");
+            return err_input(e, "values: a channel is there twice");
         if (!fold_one(u,
                       channel,
                       json_raw(&u->values, json_value(key)),
@@ -196,8 +193,7 @@ static bool agent_write_checkpoint(struct updating *u, const struct thread_asker
 
     assert(u->put.id.n > 0 && u->version >= 1);
     buf_init(&b, THREAD_TUPLE_MAX / 4);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_i64(&o, "v", 4);
     json_member_str(&o, "id", u->put.id);
     json_member_str(&o, "ts", clock_format(who->now_us / 1000, ts));
@@ -234,8 +230,7 @@ static bool thread_state_metadata(struct updating *u, struct err *e)
     json_init(&now);
     ok = json_open(&before, u->from.metadata, e) && json_parse(&now, u->update->metadata, e);
     if (ok && json_root(&now)->kind == JSON_OBJECT) {
-        json_out_init(&o, &b);
-        json_out_object(&o);
+        json_out_init_object(&o, &b);
         members_but(&o, &before, json_root(&before), &now, u->arena);
         members_but(&o, &now, json_root(&now), NULL, u->arena);
         json_out_end(&o);

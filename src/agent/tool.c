@@ -4,8 +4,6 @@
  */
 #include "agent/tool_box.h"
 
-#include "base/json.h"
-
 #define BOX_ARENA_MAX ((size_t)256 << 20)
 #define CACHE_MAX 4096
 #define CACHE_ARENA_MAX ((size_t)64 << 20)
@@ -69,7 +67,7 @@ static bool agent_tool_compile(struct toolbox *b, struct box_tool *row, str sche
     if (ok)
         row->row.schema = arena_dup(&b->arena, buf_str(&meant));
     else if (!row->row.loose)
-        err_set(e, ERR_INPUT, "the schema cannot be closed");
+        err_input(e, "the schema cannot be closed");
     buf_release(&meant);
     if (!ok)
         schema_free(row->schema);
@@ -93,9 +91,9 @@ static bool toolbox_name_row(struct toolbox *b, struct box_tool *row, const stru
     str called = tool_called(t->name, &b->arena);
 
     if (!t->name.n || t->name.n > TOOL_NAME_MAX)
-        return err_set(e, ERR_INPUT, "a tool's name has 1 to %d bytes", TOOL_NAME_MAX);
+        return err_input(e, "a tool's name has 1 to %d bytes", TOOL_NAME_MAX);
     if (map_find(&b->by_name, t->name) || map_find(&b->by_name, called))
-        return err_set(e, ERR_INPUT, "there are two tools \"" STR_FMT "\"", STR_ARG(t->name));
+        return err_input(e, "there are two tools \"" STR_FMT "\"", STR_ARG(t->name));
     row->row.name = arena_dup(&b->arena, t->name);
     row->row.called = called;
     return true;

@@ -15,13 +15,9 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/err.h"
-#include "base/str.h"
 
 #define TOOL_TIMEOUT_MS 12000
 #define TOOL_COUNT_MAX 512

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "agent/tool.h"
 #include "base/map.h"
 #include "base/schema.h"

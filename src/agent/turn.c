@@ -7,7 +7,6 @@
 #include "agent/turn_state.h"
 #include "agent/work.h"
 
-#include "base/json.h"
 #include "base/utf8.h"
 
 #define WHY_MAX 4096
@@ -353,8 +352,7 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
     toolbox_run(t->r->o->tools, &batch);
     for (size_t i = 0; i < batch.n; i++) {
         assert(!of[i]->settled);
-        turn_settle(t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));
-        buf_release(&results[i].out);
+        turn_settle(t, of[i], results[i].ok, arena_move_buf(t->r->arena, &results[i].out));
         t->r->out->tool_calls++;
     }
 }

@@ -12,9 +12,7 @@
 #include "agent/decide.h"
 #include "agent/extract.h"
 #include "agent/markup.h"
-#include "agent/plan.h"
 #include "agent/react.h"
-#include "base/json.h"
 
 #define RESULTS_MAX 4096
 #define VIEW_ARENA ((size_t)512 << 20)

@@ -5,7 +5,6 @@
 #include "agent/withheld.h"
 
 #include "agent/run_state.h"
-#include "base/json.h"
 
 /* Whether the caller's note says that a guard checks the answer. */
 static bool withheld_is_guarded(str note)

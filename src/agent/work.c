@@ -5,7 +5,6 @@
 #include "agent/work.h"
 
 #include "agent/run_state.h"
-#include "base/json.h"
 
 #define BODY_MAX ((size_t)64 << 20)
 #define NOTE_MAX ((size_t)16 << 20)

@@ -18,12 +18,8 @@
  */
 #pragma once
 
-#include "agent/results.h"
-#include "agent/tool.h"
 #include "agent/view.h"
-#include "gateway/config.h"
 #include "gateway/config_agents.h"
-#include "mask/mask.h"
 
 /* By name; NULL if it does not exist. The lists themselves are config->agents, never NULL. */
 const struct config_agent *agents_find(const struct config *c, str name);

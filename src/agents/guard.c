@@ -156,8 +156,7 @@ static bool guard_ask_http(struct agents_part *p, const struct agents_question *
     if (!agent_work_begin(&o, p->arena, &result, &w, e))
         return false;
     buf_init(&body, AGENTS_TEXT_MAX);
-    json_out_init(&j, &body);
-    json_out_object(&j);
+    json_out_init_object(&j, &body);
     json_member_str(&j, "agent", p->agent->name);
     json_member_str(&j, "run_id", p->run);
     json_member_str(&j, q->what, q->text);

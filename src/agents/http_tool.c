@@ -4,10 +4,7 @@
  */
 #include "agents/http_tool.h"
 
-#include "base/clock.h"
-#include "base/secret.h"
 #include "base/utf8.h"
-#include "net/http1.h"
 
 #define TARGET_MAX ((size_t)64 << 10)
 #define HEADERS_MAX ((size_t)64 << 10)

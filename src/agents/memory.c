@@ -55,7 +55,7 @@ bool agents_memory_claim(struct agents_job *j, struct err *e)
     if (!j->q.thread.n)
         return true;
     if (!j->runner->host.threads)
-        return err_set(e, ERR_INPUT, "thread: nothing is on record, so there are no threads");
+        return err_input(e, "thread: nothing is on record, so there are no threads");
     return threads_claim(j->runner->host.threads, &who, j->q.thread, e);
 }
 
@@ -92,8 +92,7 @@ static bool memory_has(struct agents_job *j, bool *has, struct err *e)
     assert(j->q.run.n && j->q.thread.n);
     arena_init(&a, MEMORY_ARENA);
     buf_init(&metadata, 65536);
-    json_out_init(&o, &metadata);
-    json_out_object(&o);
+    json_out_init_object(&o, &metadata);
     json_member_str(&o, "run_id", j->q.run);
     json_out_end(&o);
     f.metadata = buf_str(&metadata);
@@ -127,16 +126,14 @@ static bool memory_put(struct agents_job *j, str input, str answer, struct arena
     assert(j->q.run.n && j->q.thread.n);
     buf_init(&values, AGENTS_TEXT_MAX);
     buf_init(&metadata, 65536);
-    json_out_init(&o, &values);
-    json_out_object(&o);
+    json_out_init_object(&o, &values);
     json_member_array(&o, CHANNEL);
     memory_write_message(&o, "user", input);
     memory_write_message(&o, "assistant", answer);
     json_out_close(&o, 2);
     ok = json_out_ok(&o, e);
     u.values = agents_job_masked(j, buf_str(&values), a);
-    json_out_init(&o, &metadata);
-    json_out_object(&o);
+    json_out_init_object(&o, &metadata);
     json_member_str(&o, "source", STR("update"));
     json_member_str(&o, "run_id", j->q.run);
     json_member_str(&o, "agent", j->q.name);

@@ -5,7 +5,6 @@
 #include "agents/runner_state.h"
 
 #include "agent/work.h"
-#include "base/log.h"
 
 const struct config_agents *agents_job_config(const struct agents_job *j)
 {

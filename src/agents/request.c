@@ -4,10 +4,8 @@
  */
 #include "agents/runner_state.h"
 
-#include "agent/results.h"
 #include "base/json_get.h"
 #include "gateway/config_build.h"
-#include "gateway/conversation.h"
 
 static const struct {
     const char *name;
@@ -34,8 +32,7 @@ void agents_request_write(const struct agents_request *q, struct buf *out)
     struct agents_request copy = *q;
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     for (size_t i = 0; i < COUNT_OF(request_texts); i++)
         if (request_text_at(&copy, i)->n)
             json_member_str(&o, request_texts[i].name, *request_text_at(&copy, i));
@@ -75,7 +72,7 @@ static bool request_add_tool(const struct json *doc, const struct json_node *t, 
     if (json_find(doc, t, STR("function"))) /* in the form of Chat Completions */
         return request_add_tool(doc, json_find(doc, t, STR("function")), box, a, e);
     if (t->kind != JSON_OBJECT || !json_text(doc, json_find(doc, t, STR("name")), a, &tool.name))
-        return err_set(e, ERR_INPUT, "tools: each must be an object with a name");
+        return err_input(e, "tools: each must be an object with a name");
     if (!json_text(doc, json_find(doc, t, STR("description")), a, &tool.description))
         tool.description = STR("");
     if (schema && schema->kind != JSON_NULL) {
@@ -86,10 +83,9 @@ static bool request_add_tool(const struct json *doc, const struct json_node *t, 
                               STR_ARG(str_slice(tool.name, 0, 80)));
     }
     if (toolbox_find(box, tool.name))
-        return err_set(e,
-                       ERR_INPUT,
-                       "tools: two tools have the name \"" STR_FMT "\": rename one",
-                       STR_ARG(str_slice(tool.name, 0, 80)));
+        return err_input(e,
+                         "tools: two tools have the name \"" STR_FMT "\": rename one",
+                         STR_ARG(str_slice(tool.name, 0, 80)));
     return toolbox_add(box, &tool, e) || err_prefix(e, "tools: ");
 }
 
@@ -107,11 +103,11 @@ bool agents_request_add_tools(str tools, struct toolbox *box, struct err *e)
     ok = json_open(&doc, tools, e);
     root = ok ? json_root(&doc) : NULL;
     if (ok && root->kind != JSON_ARRAY)
-        ok = err_set(e, ERR_INPUT, "tools: must be a list");
+        ok = err_input(e, "tools: must be a list");
     for (const struct json_node *t = ok ? json_first(&doc, root) : NULL; ok && t;
          t = json_next(&doc, root, t)) {
         if (n++ == AGENTS_CLIENT_TOOLS_MAX)
-            ok = err_set(e, ERR_INPUT, "tools: at most %d are allowed", AGENTS_CLIENT_TOOLS_MAX);
+            ok = err_input(e, "tools: at most %d are allowed", AGENTS_CLIENT_TOOLS_MAX);
         else
             ok = request_add_tool(&doc, t, box, &a, e);
     }
@@ -154,11 +150,10 @@ static bool request_check_tools(const struct agents_request *q, const struct con
         str name = toolbox_at(box, i)->name;
 
         if (request_name_is_taken(c->agents, agents_find(c, q->name), name))
-            ok = err_set(e,
-                         ERR_INPUT,
-                         "tools: \"" STR_FMT
-                         "\" is the name of a tool of the agent: give yours another name",
-                         STR_ARG(str_slice(name, 0, 80)));
+            ok = err_input(e,
+                           "tools: \"" STR_FMT
+                           "\" is the name of a tool of the agent: give yours another name",
+                           STR_ARG(str_slice(name, 0, 80)));
     }
     toolbox_free(box);
     return ok;
@@ -228,20 +223,19 @@ static bool request_check_name(const char *what, str name, size_t size_max, stru
 {
     for (size_t i = 0; i < name.n; i++)
         if ((unsigned char)name.p[i] < ' ')
-            return err_set(e, ERR_INPUT, "%s: has a control character: choose another name", what);
-    return name.n <= size_max ||
-           err_set(e, ERR_INPUT, "%s: is longer than %zu bytes", what, size_max);
+            return err_input(e, "%s: has a control character: choose another name", what);
+    return name.n <= size_max || err_input(e, "%s: is longer than %zu bytes", what, size_max);
 }
 
 /* Beside files and images, a text of white space can be meant. */
 static bool request_check_text(const struct agents_request *q, struct err *e)
 {
     if (!q->input.n)
-        return err_set(e, ERR_INPUT, "input: is missing or empty: say what the agent should do");
+        return err_input(e, "input: is missing or empty: say what the agent should do");
     if (!q->content.n && !str_trim(q->input).n)
-        return err_set(e, ERR_INPUT, "input: has only white space: say what the agent should do");
+        return err_input(e, "input: has only white space: say what the agent should do");
     return !memchr(q->input.p, 0, q->input.n) ||
-           err_set(e, ERR_INPUT, "input: has a NUL character: send it without");
+           err_input(e, "input: has a NUL character: send it without");
 }
 
 bool agents_request_check(const struct agents_request *q, const struct config *c, struct err *e)
@@ -255,20 +249,18 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
     if (!request_check_text(q, e))
         return false;
     if (q->input.n > AGENTS_INPUT_MAX)
-        return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
+        return err_input(e, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
     if (!request_check_name("session", q->session, CONVERSATION_SESSION_MAX, e) ||
         !request_check_name("thread", q->thread, THREAD_ID_MAX, e))
         return false;
     if (q->content.n + q->messages.n + q->tools.n + q->metadata.n + q->instructions.n >
         AGENTS_TEXT_MAX / 4)
-        return err_set(
-            e, ERR_INPUT, "the conversation is larger than %zu bytes", AGENTS_TEXT_MAX / 4);
+        return err_input(e, "the conversation is larger than %zu bytes", AGENTS_TEXT_MAX / 4);
     d = agents_find(c, q->name);
     if (q->content.n && !q->workflow && d->guard_input.kind != CONFIG_GUARD_NONE)
-        return err_set(e,
-                       ERR_INPUT,
-                       "the guard of the agent's input reads text only: send no images or files");
+        return err_input(e,
+                         "the guard of the agent's input reads text only: send no images or files");
     if (q->workflow && q->tools.n)
-        return err_set(e, ERR_INPUT, "tools: a workflow takes none from its caller");
+        return err_input(e, "tools: a workflow takes none from its caller");
     return !q->tools.n || request_check_tools(q, c, e);
 }

@@ -4,8 +4,6 @@
  */
 #include "agents/runner_state.h"
 
-#include "base/log.h"
-
 #define LOOK_MS 50
 #define BROKEN_LOOKS 20   /* times LOOK_MS: until a run is resumed after a failure of PostgreSQL */
 #define ELSEWHERE_LOOKS 4 /* times LOOK_MS: until another daemon's log is read again */
@@ -383,7 +381,7 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
     bool ok = agents_request_check(&j->q, j->setup->config, e);
 
     if (ok && !j->input.n) /* a text with many quotes or control characters is longer as JSON */
-        ok = err_set(e, ERR_INPUT, "the request has more than %zu bytes as JSON", AGENTS_TEXT_MAX);
+        ok = err_input(e, "the request has more than %zu bytes as JSON", AGENTS_TEXT_MAX);
     if (!ok || !agents_memory_claim(j, e) || !job_enter(j, false, e)) {
         agents_runner_job_free(j);
         return false;

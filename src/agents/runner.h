@@ -16,11 +16,8 @@
  */
 #pragma once
 
-#include "agent/log.h"
-#include "agent/run.h"
 #include "agent/thread.h"
 #include "agents/definition.h"
-#include "gateway/gateway.h"
 
 #define AGENTS_APP "agents"
 #define AGENTS_PART "agents.part"

@@ -13,10 +13,7 @@
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "agents/runner.h"
-#include "base/json.h"
 
 #define AGENTS_ARENA ((size_t)2 << 30) /* address space for one agent */
 #define AGENTS_HANDOFF "handoff_to_"   /* begins the name of a tool that hands over */

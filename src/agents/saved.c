@@ -31,10 +31,9 @@ static bool saved_prompt(struct agents_part *p, str *out, struct err *e)
     if (!p->agent->prompt_name.n)
         return true;
     if (!h->find_prompt)
-        return err_set(e,
-                       ERR_INPUT,
-                       "there is no registry for the prompt \"" STR_FMT "\"",
-                       STR_ARG(p->agent->prompt_name));
+        return err_input(e,
+                         "there is no registry for the prompt \"" STR_FMT "\"",
+                         STR_ARG(p->agent->prompt_name));
     return h->find_prompt(h->prompt_ctx, p->agent->prompt_name, p->arena, out, e);
 }
 
@@ -158,8 +157,7 @@ static bool saved_write(struct agents_part *p, struct err *e)
     assert(p->tools);
     p->system = saved_system(p, prompt);
     buf_init(&note, AGENTS_TEXT_MAX);
-    json_out_init(&o, &note);
-    json_out_object(&o);
+    json_out_init_object(&o, &note);
     json_member_str(&o, "agent", p->agent->name);
     json_member_str(&o, "model", p->model);
     json_member_str(&o, "level", p->level);
@@ -197,7 +195,7 @@ static bool saved_read_refs(struct agents_part *p, const struct json *doc,
         size_t dot;
 
         if (!json_text(doc, v, p->arena, &name))
-            return err_set(e, ERR_INPUT, "the note of the run is damaged: no name of a tool");
+            return err_input(e, "the note of the run is damaged: no name of a tool");
         dot = str_find(name, STR("."));
         source = str_slice(name, 0, dot);
         ref->tool =

@@ -7,8 +7,6 @@
  */
 #include "agents/servers.h"
 
-#include <pthread.h>
-
 #include "agent/mcp_tools.h"
 
 #define SERVER_ARENA ((size_t)1 << 20)

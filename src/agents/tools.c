@@ -9,7 +9,6 @@
 #include "agents/http_tool.h"
 #include "agents/servers.h"
 #include "base/json_get.h"
-#include "base/log.h"
 #include "gateway/config_build.h"
 #include "mcp/name.h"
 
@@ -114,8 +113,7 @@ static bool agents_list(struct agents_open *p, struct err *e)
     bool ok = true;
 
     buf_init(&out, 4 * LIST_MAX);
-    json_out_init(&o, &out);
-    json_out_object(&o);
+    json_out_init_object(&o, &out);
     for (size_t i = 0; ok && i < p->o->config->agents->tools_count; i++) {
         if (!agents_uses(p, i))
             continue;
@@ -178,16 +176,15 @@ static bool agents_check_refs(struct agents_open *p, const struct config_tool_re
         if (found)
             continue;
         near = config_nearest(refs[i].tool, have);
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT ":%u: the server " STR_FMT " has no tool \"" STR_FMT "\"%s%s%s",
-                       STR_ARG(p->o->agent->file),
-                       refs[i].line,
-                       STR_ARG(agents_source(p, source)->name),
-                       STR_ARG(str_slice(refs[i].tool, 0, NAME_SHOWN)),
-                       near ? ", did you mean \"" : "",
-                       near ? near : "",
-                       near ? "\"?" : "");
+        return err_input(e,
+                         STR_FMT ":%u: the server " STR_FMT " has no tool \"" STR_FMT "\"%s%s%s",
+                         STR_ARG(p->o->agent->file),
+                         refs[i].line,
+                         STR_ARG(agents_source(p, source)->name),
+                         STR_ARG(str_slice(refs[i].tool, 0, NAME_SHOWN)),
+                         near ? ", did you mean \"" : "",
+                         near ? near : "",
+                         near ? "\"?" : "");
     }
     return true;
 }
@@ -254,7 +251,7 @@ static bool agents_add_request(struct agents_open *p, size_t source, const struc
     assert(t->kind != CONFIG_TOOLS_MCP);
     if (!json_text(doc, json_find(doc, v, STR("name")), &p->arena, &tool) ||
         !json_text(doc, json_find(doc, v, STR("description")), &p->arena, &row.description))
-        return err_set(e, ERR_INPUT, "a tool of " STR_FMT " has no name", STR_ARG(t->name));
+        return err_input(e, "a tool of " STR_FMT " has no name", STR_ARG(t->name));
     if (!agents_named(a->tools, a->tool_count, source, tool))
         return true;
     row.schema = json_raw(doc, json_find(doc, v, STR("schema")));

@@ -97,8 +97,7 @@ static void workflow_write_plan(const struct agents_job *j, const struct config_
     const struct config_agents *all = agents_job_config(j);
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_array(&o, "stages");
     for (size_t i = 0; i < w->stage_count; i++) {
         const struct config_stage *s = &w->stages[i];

@@ -6,11 +6,8 @@
 
 #include "agent/hide_thoughts.h"
 #include "base/ctype.h"
-#include "base/log.h"
 #include "base/utf8.h"
 #include "gateway/config_build.h"
-
-#include <stdarg.h>
 
 #define MESSAGE_MAX 1024
 /* A ceiling: hundreds of runs may be unfinished, each with an input of megabytes. */
@@ -298,8 +295,7 @@ void app_fail_begin(struct app_reply *r, struct json_out *o, int status, const c
     r->error = code;
     r->type = "application/json";
     buf_reset(&r->body);
-    json_out_init(o, &r->body);
-    json_out_object(o);
+    json_out_init_object(o, &r->body);
     json_member_object(o, "detail");
     json_member_str(o, "error", str_c(code));
     json_member_str(o, "message", message);
@@ -331,8 +327,7 @@ void app_fail_err(struct app_reply *r, const struct err *e)
 
 void app_reply_begin(struct app_reply *r, struct json_out *o, const char *list)
 {
-    json_out_init(o, &r->body);
-    json_out_object(o);
+    json_out_init_object(o, &r->body);
     if (list)
         json_member_array(o, list);
 }
@@ -458,5 +453,5 @@ bool app_read_stream(const struct app_request *q, const struct json *body, bool 
 
     *out = q->accept.n && str_find(q->accept, STR("text/event-stream")) != STR_NONE;
     return !v || v->kind == JSON_NULL || json_bool(v, out) ||
-           err_set(e, ERR_INPUT, "stream: must be true or false");
+           err_input(e, "stream: must be true or false");
 }

@@ -17,10 +17,8 @@
  */
 #pragma once
 
-#include "agent/log.h"
 #include "agent/run.h"
 #include "agent/thread.h"
-#include "gateway/gateway.h"
 #include "gateway/local.h"
 
 /* The services an application uses; all lent as long as the application is open. */

@@ -24,7 +24,6 @@
 
 #include "apps/incidents/incident.h"
 #include "apps/incidents/score.h"
-#include "base/file.h"
 
 #define EVAL_CASES_MAX 2000
 #define EVAL_FACTS_MAX 200 /* of each list of a case */

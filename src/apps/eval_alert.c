@@ -4,7 +4,6 @@
  */
 #include "apps/eval_case.h"
 #include "apps/incidents/webhook.h"
-#include "base/file.h"
 #include "mcp/replay.h"
 
 #include <dirent.h>

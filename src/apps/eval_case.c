@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval_case.h"
-#include "apps/eval.h"
-#include "base/file.h"
 #include "gateway/yaml.h"
 
 #include <dirent.h>
@@ -278,9 +276,8 @@ bool eval_load(const struct eval_source *s, struct arena *a, struct eval_case **
     if (*n)
         return true;
     if (faults->n)
-        return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
+        return err_input(e, STR_FMT, STR_ARG(faults->at[0]));
     if (s->only)
         return err_set(e, ERR_NOT_FOUND, "%s has no case \"%s\"", s->folder, s->only);
-    return err_set(
-        e, ERR_INPUT, "%s has no cases: folders with a test_case.yaml and recordings", s->folder);
+    return err_input(e, "%s has no cases: folders with a test_case.yaml and recordings", s->folder);
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "apps/eval.h"
-#include "base/json.h"
 
 struct eval_loading {
     const struct eval_source *source;

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval.h"
-#include "base/json.h"
 
 static const char *eval_switch_name(enum incident_tri t)
 {
@@ -95,8 +94,7 @@ void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf 
     struct json_out o;
 
     assert(!ab || n % 2 == 0);
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_array(&o, "cases");
     for (size_t i = 0; i < n; i++)
         eval_report_write_result(&o, &results[i]);

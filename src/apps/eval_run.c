@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval.h"
-#include "base/json.h"
 
 #include <unistd.h>
 

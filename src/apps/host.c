@@ -12,20 +12,19 @@ bool app_model(const struct config *c, str wanted, str *out, struct err *e)
     if (wanted.n > 0) {
         *out = wanted;
         return config_find(c, wanted, &route) ||
-               err_set(e,
-                       ERR_INPUT,
-                       "no provider has the model \"" STR_FMT "\"",
-                       STR_ARG(str_slice(wanted, 0, 80)));
+               err_input(e,
+                         "no provider has the model \"" STR_FMT "\"",
+                         STR_ARG(str_slice(wanted, 0, 80)));
     }
     for (size_t i = 0; i < c->provider_count; i++)
         if (c->providers[i].model_count > 0) {
             *out = c->providers[i].models[0].alias;
             return true;
         }
-    return err_set(e,
-                   ERR_INPUT,
-                   "no provider lists a model: name one under models, or say which the application "
-                   "is to ask (model)");
+    return err_input(
+        e,
+        "no provider lists a model: name one under models, or say which the application "
+        "is to ask (model)");
 }
 
 bool app_local_open(const char *config, struct app_local *l, struct err *e)

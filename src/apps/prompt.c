@@ -34,19 +34,18 @@ static bool prompt_check_components(const struct json *doc, struct arena *a, str
     str key, text;
 
     if (root->kind != JSON_OBJECT || n == 0 || n > PROMPT_COMPONENTS_MAX)
-        return err_set(e,
-                       ERR_INPUT,
-                       "a version is a JSON object of 1 to %d texts, such as {\"system_prompt\": "
-                       "\"...\"}",
-                       PROMPT_COMPONENTS_MAX);
+        return err_input(e,
+                         "a version is a JSON object of 1 to %d texts, such as {\"system_prompt\": "
+                         "\"...\"}",
+                         PROMPT_COMPONENTS_MAX);
     JSON_FOREACH(k, doc, root) {
         if (!json_text(doc, k, a, &key) ||
             !app_prompt_is_word(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"))
-            return err_set(e, ERR_INPUT, "a component's name has letters, digits, _ . and -");
+            return err_input(e, "a component's name has letters, digits, _ . and -");
         if (json_find(doc, root, key) != json_value(k))
-            return err_set(e, ERR_INPUT, STR_FMT ": is there twice", STR_ARG(key));
+            return err_input(e, STR_FMT ": is there twice", STR_ARG(key));
         if (!json_text(doc, json_value(k), a, &text) || memchr(text.p, '\0', text.n))
-            return err_set(e, ERR_INPUT, STR_FMT ": must be a text without NULs", STR_ARG(key));
+            return err_input(e, STR_FMT ": must be a text without NULs", STR_ARG(key));
         size += text.n;
     }
     return size <= PROMPT_SIZE_MAX ||
@@ -71,10 +70,8 @@ bool prompt_settle(str name, str components, struct arena *a, str *canonical, st
     bool ok;
 
     if (!app_prompt_is_word(name, "_-"))
-        return err_set(e,
-                       ERR_INPUT,
-                       "a prompt's name has 1 to %d lower case letters, digits, _ and -",
-                       PROMPT_NAME_MAX);
+        return err_input(
+            e, "a prompt's name has 1 to %d lower case letters, digits, _ and -", PROMPT_NAME_MAX);
     if (components.n > 6 * PROMPT_SIZE_MAX)
         return err_set(e, ERR_LIMIT, "a version has at most %zu bytes of text", PROMPT_SIZE_MAX);
     buf_init(&out, 8 * PROMPT_SIZE_MAX);

@@ -7,10 +7,7 @@
  */
 #include "apps/registry.h"
 
-#include <pthread.h>
-
 #include "agent/column.h"
-#include "base/log.h"
 #include "base/map.h"
 
 #define CACHE_MAX 256
@@ -302,7 +299,7 @@ void registry_in_force(struct registry *r, const struct prompt_built_in *b, stru
 
 static bool app_registry_kept(const struct registry *r, struct err *e)
 {
-    return r->writer || err_set(e, ERR_INPUT, "the store is \"none\": no prompts are kept");
+    return r->writer || err_input(e, "the store is \"none\": no prompts are kept");
 }
 
 static void app_registry_forget(struct registry *r)
@@ -352,16 +349,16 @@ static bool app_registry_put_row(struct registry *r, const struct prompt_new *p,
                 DB_ARGS(db_text(id),
                         db_text(p->name),
                         db_text(components),
-                        column_text_or_null(p->parent),
-                        column_text_or_null(p->run_id),
-                        column_text_or_null(p->scores),
+                        db_text_or_null(p->parent),
+                        db_text_or_null(p->run_id),
+                        db_text_or_null(p->scores),
                         db_int(now),
-                        column_text_or_null(p->who)),
+                        db_text_or_null(p->who)),
                 e) &&
          app_registry_one(
              r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
     if (ok && !str_eq(there.components, components))
-        ok = err_set(e, ERR_INPUT, STR_FMT " is another text with the same digest", STR_ARG(id));
+        ok = err_input(e, STR_FMT " is another text with the same digest", STR_ARG(id));
     ok = db_end(r->writer, ok, e);
     arena_release(&a);
     return ok;
@@ -389,17 +386,14 @@ static bool registry_may_move(const struct prompt *p, enum prompt_state to, stru
 {
     assert((size_t)p->state < COUNT_OF(ways) && (size_t)to < COUNT_OF(ways));
     if (!ways[p->state][to])
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT " is %s: from there it cannot become %s",
-                       STR_ARG(p->id),
-                       prompt_state_name(p->state),
-                       prompt_state_name(to));
+        return err_input(e,
+                         STR_FMT " is %s: from there it cannot become %s",
+                         STR_ARG(p->id),
+                         prompt_state_name(p->state),
+                         prompt_state_name(to));
     if (p->state == PROMPT_RETIRED && !p->approved_us)
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT " was never approved, so it cannot be made active",
-                       STR_ARG(p->id));
+        return err_input(
+            e, STR_FMT " was never approved, so it cannot be made active", STR_ARG(p->id));
     return true;
 }
 
@@ -413,7 +407,7 @@ static bool registry_set_state(struct registry *r, const struct prompt *p, enum 
         !db_run(r->writer,
                 "UPDATE prompts SET state = 'retired', moved_us = $2, moved_by = $3"
                 " WHERE name = $1 AND state = 'active'",
-                DB_ARGS(db_text(p->name), db_int(now), column_text_or_null(who)),
+                DB_ARGS(db_text(p->name), db_int(now), db_text_or_null(who)),
                 e))
         return false;
     if (!db_run(r->writer,
@@ -426,11 +420,11 @@ static bool registry_set_state(struct registry *r, const struct prompt *p, enum 
                         db_text(str_c(prompt_state_name(to))),
                         db_text(str_c(prompt_state_name(p->state))),
                         db_int(now),
-                        column_text_or_null(who)),
+                        db_text_or_null(who)),
                 e) ||
         !db_changed(r->writer, &n, e))
         return false;
-    return n == 1 || err_set(e, ERR_INPUT, STR_FMT " was moved meanwhile", STR_ARG(p->id));
+    return n == 1 || err_input(e, STR_FMT " was moved meanwhile", STR_ARG(p->id));
 }
 
 static bool app_registry_move(struct registry *r, str id, enum prompt_state to, str who,

@@ -28,9 +28,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/err.h"
 #include "base/json.h"
 #include "store/store.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 
+#include <sys/mman.h>
+
 void base_assert_failed(const char *file, int line)
 {
     base_die("%s:%d: a fault in the program, please report it", file, line);
@@ -39,6 +41,21 @@ void *base_realloc(void *p, size_t size)
     if (!q)
         base_die("out of memory asking for %zu bytes", size);
     return q;
+}
+
+void *base_reserve(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        base_die("out of memory asking for %zu bytes", size);
+    return p;
+}
+
+void base_unreserve(void *p, size_t size)
+{
+    if (p)
+        (void)munmap(p, size);
 }
 
 void *base_grow(void *list, size_t n, size_t *max, size_t size)

@@ -35,8 +35,8 @@
 #else
 #define BUILD_THREAD_SANITIZER 0
 #endif
-#if BUILD_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__) ||                                     \
-    BUILD_FEATURE(address_sanitizer) || BUILD_FEATURE(memory_sanitizer)
+#if BUILD_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__) || BUILD_FEATURE(address_sanitizer) || \
+    BUILD_FEATURE(memory_sanitizer)
 #define BUILD_MEMORY_CHECKED 1 /* each free and each access is checked */
 #else
 #define BUILD_MEMORY_CHECKED 0
@@ -60,6 +60,10 @@ void base_assert_failed(const char *file, int line) NORETURN __attribute__((cold
 #define assert_slow(x) ((void)(0 && (x)))
 #endif
 
+/* Appends a node to a list that is linked by `next`: its first and last node, NULL if empty. */
+#define LIST_APPEND(first, last, node)                                                             \
+    (*((last) ? &(last)->next : &(first)) = (node), (last) = (node))
+
 /* The name at an index, such as a value of an enum: NAME_OF(end, "completed", "failed"). */
 #define NAME_OF(index, ...)                                                                        \
     base_name_of((size_t)(index),                                                                  \
@@ -82,6 +86,10 @@ void *base_realloc(void *p, size_t size) MUST_USE;
 void *base_grow(void *list, size_t n, size_t *max, size_t size) MUST_USE;
 /* Zeros. Pages of a large piece take memory when they are first used. */
 void *base_alloc_zero(size_t size) MUST_USE;
+/* Zeros, as pages of their own, for megabytes that are rarely used in full: malloc may fill
+ * what it returns (MALLOC_PERTURB_), and then all pages take memory. base_unreserve frees it. */
+void *base_reserve(size_t size) MUST_USE;
+void base_unreserve(void *p, size_t size);
 
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok atoi atol atof
 #pragma GCC poison gmtime localtime asctime ctime tmpnam mktemp

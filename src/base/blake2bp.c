@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/blake2bp.h"
 
-#include <endian.h>
-
 #define LEAVES 4
 #define BLOCK 128u
 #define WORDS 8 /* of a state; a block has twice as many */

@@ -29,7 +29,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #define CLOCK_NEVER UINT64_MAX /* no deadline */
 #define CLOCK_NS_PER_US 1000u

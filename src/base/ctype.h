@@ -21,7 +21,18 @@ static inline bool char_is_upper(char c)
 
 static inline bool char_is_letter(char c)
 {
-    return (c >= 'a' && c <= 'z') || char_is_upper(c);
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+static inline bool char_is_alnum(char c)
+{
+    return char_is_digit(c) || char_is_letter(c);
+}
+
+/* What words consist of: letters and digits, and any character beyond ASCII. */
+static inline bool char_in_word(char c)
+{
+    return char_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
 /* Space, tab, line feed, carriage return: the white space of JSON, YAML and HTTP. */

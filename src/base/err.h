@@ -37,10 +37,12 @@ struct err {
     char text[240];
 };
 
-/* Both return false, so that a failing path reads: return err_set(e, ...). A sentence that is too
- * long is truncated between characters. err_sys appends the text of errno. */
+/* All return false, so that a failing path reads: return err_set(e, ...). A sentence that is too
+ * long is truncated between characters. err_sys appends the text of errno; err_input sets
+ * ERR_INPUT. */
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool err_sys(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+#define err_input(e, ...) err_set(e, ERR_INPUT, __VA_ARGS__)
 
 /* Adds a prefix to the sentence: "config.yaml: " + "line 3: ...". Returns false. */
 bool err_prefix(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

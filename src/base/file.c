@@ -155,7 +155,7 @@ bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e)
 
     n = snprintf(beside, sizeof beside, "%s" BESIDE RANDOM, path);
     if (n < 0 || (size_t)n >= sizeof beside)
-        return err_set(e, ERR_INPUT, "a path of more than %d bytes", FILE_PATH_MAX - 12);
+        return err_input(e, "a path of more than %d bytes", FILE_PATH_MAX - 12);
     fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
         return file_fail(e, "create a file beside", path);
@@ -203,7 +203,7 @@ bool file_part_open(struct file_part *f, const char *path, struct err *e)
     int n = snprintf(f->part, sizeof f->part, "%s.part", path);
 
     if (n < 0 || (size_t)n >= sizeof f->part)
-        return err_set(e, ERR_INPUT, "a path of more than %d bytes", FILE_PATH_MAX - 6);
+        return err_input(e, "a path of more than %d bytes", FILE_PATH_MAX - 6);
     snprintf(f->path, sizeof f->path, "%s", path);
     f->fd = open(f->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (f->fd < 0)
@@ -265,7 +265,7 @@ static bool file_make_folder(const char *path, mode_t mode, struct err *e)
         return file_fail(e, "make the folder", path);
     if (stat(path, &st) < 0)
         return file_fail(e, "make the folder", path);
-    return S_ISDIR(st.st_mode) || err_set(e, ERR_INPUT, "%s exists and is not a folder", path);
+    return S_ISDIR(st.st_mode) || err_input(e, "%s exists and is not a folder", path);
 }
 
 bool file_mkdirs(const char *path, mode_t mode, struct err *e)
@@ -274,7 +274,7 @@ bool file_mkdirs(const char *path, mode_t mode, struct err *e)
     char part[FILE_PATH_MAX];
 
     if (n == 0 || n >= sizeof part)
-        return err_set(e, ERR_INPUT, "a path has 1 to %zu bytes", sizeof part - 1);
+        return err_input(e, "a path has 1 to %zu bytes", sizeof part - 1);
     memcpy(part, path, n + 1);
     for (size_t i = 1; i < n; i++) {
         if (part[i] != '/' || part[i - 1] == '/')

@@ -21,10 +21,8 @@
  * error (the buffer is full, or a text is not UTF-8).
  *
  *     struct json_out o;
- *     json_out_init(&o, &buf);
- *     json_out_object(&o);
- *     json_out_key(&o, STR("id"));
- *     json_out_str(&o, id);
+ *     json_out_init_object(&o, &buf);
+ *     json_member_str(&o, "id", id);
  *     json_out_end(&o);
  *     if (!json_out_ok(&o, e)) ...
  *
@@ -34,8 +32,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
 
 #define JSON_DEPTH_MAX 512
 #define JSON_SIZE_MAX ((size_t)1 << 30)
@@ -209,6 +205,7 @@ struct json_out {
 };
 
 void json_out_init(struct json_out *o, struct buf *buf);
+void json_out_init_object(struct json_out *o, struct buf *buf); /* and opens an object */
 void json_out_object(struct json_out *o);
 void json_out_array(struct json_out *o);
 void json_out_end(struct json_out *o);               /* ends the innermost object or array */

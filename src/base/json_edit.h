@@ -15,7 +15,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/json.h"
 
 /* Bytes of edits for each byte of the source, if all of its members are removed or replaced: a body

@@ -390,6 +390,12 @@ static unsigned json_loose_line_of(str s, size_t at)
     return n;
 }
 
+bool json_loose_object(void *ctx, const struct json *doc)
+{
+    (void)ctx;
+    return json_root(doc)->kind == JSON_OBJECT;
+}
+
 bool json_loose(str said, json_loose_wanted *want, void *ctx, struct buf *out, struct err *e)
 {
     struct buf now, best;
@@ -398,10 +404,9 @@ bool json_loose(str said, json_loose_wanted *want, void *ctx, struct buf *out, s
     bool ok;
 
     if (said.n > JSON_LOOSE_MAX || !utf8_valid(said))
-        return err_set(e,
-                       ERR_INPUT,
-                       said.n > JSON_LOOSE_MAX ? "the text is too long to look for JSON in it"
-                                               : "the text is not UTF-8");
+        return err_input(e,
+                         said.n > JSON_LOOSE_MAX ? "the text is too long to look for JSON in it"
+                                                 : "the text is not UTF-8");
     buf_init(&now, 6 * said.n + 64);
     buf_init(&best, 6 * said.n + 64);
     while (r.at < said.n && r.work > 0) {
@@ -414,13 +419,12 @@ bool json_loose(str said, json_loose_wanted *want, void *ctx, struct buf *out, s
     if (ok)
         buf_add(out, buf_str(&best));
     else if (f.why)
-        err_set(e,
-                ERR_INPUT,
-                "no JSON of the requested form: line %u: %s",
-                json_loose_line_of(said, f.why_at),
-                f.why);
+        err_input(e,
+                  "no JSON of the requested form: line %u: %s",
+                  json_loose_line_of(said, f.why_at),
+                  f.why);
     else
-        err_set(e, ERR_INPUT, "there is no JSON of the requested form");
+        err_input(e, "there is no JSON of the requested form");
     buf_release(&now);
     buf_release(&best);
     return ok;

@@ -25,6 +25,7 @@
 
 /* Whether an object or array is the wanted one; NULL accepts any. */
 typedef bool json_loose_wanted(void *ctx, const struct json *doc);
+json_loose_wanted json_loose_object; /* any object */
 
 /* Appends the value to out. ERR_INPUT: the text has no value; e explains what is wrong with the
  * best candidate. */

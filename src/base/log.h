@@ -34,7 +34,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/str.h"
 
 #define LOG_LINE_MAX 4096 /* a pipe writes this much atomically */
 #define LOG_VALUE_MAX 512 /* bytes of a text, before escapes */

@@ -10,27 +10,20 @@
 
 #include "base/rand.h"
 
-#include <endian.h>
-
 #define SLOT_COUNT_MIN 8
-
-static uint64_t map_rotate(uint64_t x, unsigned by)
-{
-    return x << by | x >> (64 - by);
-}
 
 static void map_sip_round(uint64_t v[4])
 {
     v[0] += v[1];
     v[2] += v[3];
-    v[1] = map_rotate(v[1], 13) ^ v[0];
-    v[3] = map_rotate(v[3], 16) ^ v[2];
-    v[0] = map_rotate(v[0], 32);
+    v[1] = rand_rotate(v[1], 13) ^ v[0];
+    v[3] = rand_rotate(v[3], 16) ^ v[2];
+    v[0] = rand_rotate(v[0], 32);
     v[2] += v[1];
     v[0] += v[3];
-    v[1] = map_rotate(v[1], 17) ^ v[2];
-    v[3] = map_rotate(v[3], 21) ^ v[0];
-    v[2] = map_rotate(v[2], 32);
+    v[1] = rand_rotate(v[1], 17) ^ v[2];
+    v[3] = rand_rotate(v[3], 21) ^ v[0];
+    v[2] = rand_rotate(v[2], 32);
 }
 
 static inline uint64_t map_word_of(const char *p)

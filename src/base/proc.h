@@ -34,7 +34,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/err.h"
 
 #include <sys/types.h>
 

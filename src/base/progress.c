@@ -6,9 +6,7 @@
 
 #include "base/clock.h"
 
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define PROGRESS_AFTER_NS 2000000000u

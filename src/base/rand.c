@@ -48,11 +48,6 @@ void rand_init_os(struct rand *r)
     rand_init(r, seed);
 }
 
-static uint64_t rand_rotate(uint64_t x, unsigned by)
-{
-    return x << by | x >> (64 - by);
-}
-
 uint64_t rand_u64(struct rand *r)
 {
     uint64_t *s = r->s, out = rand_rotate(s[1] * 5, 7) * 9, shifted = s[1] << 17;

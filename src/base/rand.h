@@ -24,9 +24,6 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/str.h"
-
-#include <pthread.h>
 
 #define RAND_ID_SIZE 37 /* 36 characters and a NUL */
 #define RAND_POOL_SIZE 240
@@ -39,6 +36,11 @@ struct rand {
 };
 
 void rand_init(struct rand *r, uint64_t seed);
+
+static inline uint64_t rand_rotate(uint64_t x, unsigned by)
+{
+    return x << by | x >> (64 - by);
+}
 
 /* With a seed from the system. */
 void rand_init_os(struct rand *r);

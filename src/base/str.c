@@ -40,6 +40,16 @@ int str_cmp(str a, str b)
     return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 
+int str_order(const void *a, const void *b)
+{
+    return str_cmp(*(const str *)a, *(const str *)b);
+}
+
+int str_order_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 bool str_eq_nocase(str a, str b)
 {
     return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;

@@ -99,6 +99,9 @@ static inline bool str_eq(str a, str b)
 
 /* Bytes compared as unsigned; a prefix sorts before longer texts. */
 int str_cmp(str a, str b);
+/* For qsort: two elements of a list of str, or of const char *. */
+int str_order(const void *a, const void *b);
+int str_order_names(const void *a, const void *b);
 
 static inline bool str_starts(str s, str prefix)
 {
@@ -140,6 +143,10 @@ char *str_copy(str s) MUST_USE;
 
 /* Without the ASCII white space (space, tab, LF, VT, FF, CR) at both ends. */
 str str_trim(str s);
+static inline bool str_is_blank(str s)
+{
+    return str_trim(s).n == 0;
+}
 
 /* The number of decimal digits of a number, and a function that writes its lowest digits at p. */
 extern const uint64_t str_powers[20]; /* powers of ten; the first is 0, because 0 has one digit */

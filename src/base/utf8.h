@@ -4,7 +4,7 @@
  *         uint32_t c;
  *
  *         if (!(size = utf8_decode(str_slice(s, at, s.n), &c)))
- *             return err_set(e, ERR_INPUT, "byte %zu is not UTF-8", at);
+ *             return err_input(e, "byte %zu is not UTF-8", at);
  *     }
  *
  * Overlong forms, surrogates and codes above U+10FFFF are invalid. Invalid bytes are counted and
@@ -22,7 +22,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/str.h"
 
 #define UTF8_SIZE_MAX 4
 #define UTF8_CODE_MAX 0x10FFFFu

@@ -19,9 +19,7 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/json.h"
-#include "base/str.h"
 
 #define SMALL __attribute__((packed)) /* an enum in one byte */
 

@@ -4,7 +4,6 @@
  */
 #include "chat/decision.h"
 
-#include "base/json.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
 

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/str.h"
 
 #define DECISION_SNIPPET 80         /* characters */
 #define DECISION_WHY_MAX 65536      /* bytes of reasoning in an entry; the rest is dropped */

@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "base/json.h"
 
 void repr_json(struct buf *out, const struct json *doc, const struct json_node *v);

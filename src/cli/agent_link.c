@@ -5,7 +5,6 @@
 #include "cli/agent_link.h"
 
 #include "agent/events.h"
-#include "base/json.h"
 #include "cli/daemon.h"
 
 #include <unistd.h>
@@ -164,8 +163,7 @@ static bool link_daemon_run(struct agent_link *l, const struct agents_request *q
     bool ok;
 
     buf_init(&body, AGENTS_INPUT_MAX * 8);
-    json_out_init(&o, &body);
-    json_out_object(&o);
+    json_out_init_object(&o, &body);
     json_member_str(&o, "input", q->input);
     if (q->thread.n)
         json_member_str(&o, "thread", q->thread);
@@ -260,7 +258,7 @@ static bool link_local_resume(struct agent_link *l, str run, struct agent_show *
     if (!agent_log_run_get(l->local.host.log, run, &s->arena, &row, e))
         return false;
     if (!str_eq(row.app, STR(AGENTS_APP)))
-        return err_set(e, ERR_INPUT, "the run \"" STR_FMT "\" is not an agent's", STR_ARG(run));
+        return err_input(e, "the run \"" STR_FMT "\" is not an agent's", STR_ARG(run));
     if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting")))
         agents_resume(l->app->runner, &row);
     return link_local_follow(l, run, s, e);

@@ -13,8 +13,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "cli/cli.h"
 
 struct agent_show {

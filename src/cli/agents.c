@@ -2,8 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/json.h"
-#include "base/rand.h"
 #include "cli/agent_link.h"
 #include "cli/table.h"
 

@@ -6,11 +6,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/json.h"
 #include "base/utf8.h"
 #include "cli/result.h"
 #include "cli/split.h"
-#include "split/collect.h"
 
 #define LINE_SIZE_MAX ((size_t)256 << 20)
 #define READ_SIZE ((size_t)64 << 10)
@@ -44,7 +42,7 @@ static bool batch_read_text(struct batch *b, const char *key, str *out, bool *fo
 
     *found = v && v->kind != JSON_NULL;
     if (*found && !json_text(&b->doc, v, &b->arena, out))
-        return err_set(e, ERR_INPUT, "\"%s\" must be a string", key);
+        return err_input(e, "\"%s\" must be a string", key);
     return true;
 }
 
@@ -55,7 +53,7 @@ static bool batch_read_chunks(struct batch *b, const struct json_node *list, str
     size_t n = 0;
 
     if (list->kind != JSON_ARRAY)
-        return err_set(e, ERR_INPUT, "\"chunks\" must be a list of strings");
+        return err_input(e, "\"chunks\" must be a list of strings");
     t->cuts = arena_zero(&b->arena, json_count(&b->doc, list) + 1, sizeof *t->cuts);
     buf_init(&all, LINE_SIZE_MAX);
     JSON_FOREACH(v, &b->doc, list) {
@@ -63,7 +61,7 @@ static bool batch_read_chunks(struct batch *b, const struct json_node *list, str
 
         if (!json_text(&b->doc, v, &b->arena, &piece)) {
             buf_release(&all);
-            return err_set(e, ERR_INPUT, "\"chunks\" must be a list of strings");
+            return err_input(e, "\"chunks\" must be a list of strings");
         }
         buf_add(&all, piece);
         t->cuts[n++] = all.n;
@@ -82,7 +80,7 @@ static bool batch_cut_evenly(struct batch *b, struct task *t, const struct json_
     size_t count, step;
 
     if (!json_i64(&b->doc, size, &n) || n < 1)
-        return err_set(e, ERR_INPUT, "\"chunk_size\" must be a whole number of bytes, 1 or more");
+        return err_input(e, "\"chunk_size\" must be a whole number of bytes, 1 or more");
     step = (uint64_t)n > t->input.n ? t->input.n + 1 : (size_t)n;
     count = t->input.n / step + 1;
     t->cuts = arena_zero(&b->arena, count, sizeof *t->cuts);
@@ -106,7 +104,7 @@ static bool batch_read_input(struct batch *b, struct task *t, struct err *e)
         if (!batch_read_chunks(b, chunks, t, e))
             return false;
     } else if (!found) {
-        return err_set(e, ERR_INPUT, "neither \"input\" nor \"chunks\" is given");
+        return err_input(e, "neither \"input\" nor \"chunks\" is given");
     } else {
         t->cuts = arena_zero(&b->arena, 1, sizeof *t->cuts);
         t->cuts[0] = t->input.n;
@@ -122,7 +120,7 @@ static bool batch_read_task(struct batch *b, struct task *t, struct err *e)
     bool found;
 
     if (root->kind != JSON_OBJECT)
-        return err_set(e, ERR_INPUT, "a case must be an object");
+        return err_input(e, "a case must be an object");
     v = json_find(&b->doc, root, STR("id"));
     t->id = v ? json_raw(&b->doc, v) : STR("null");
     if (!batch_read_text(b, "join", &t->join, &found, e) ||
@@ -130,14 +128,13 @@ static bool batch_read_task(struct batch *b, struct task *t, struct err *e)
         return false;
     t->format = found ? split_format_find(id) : b->format;
     if (!t->format)
-        return err_set(e,
-                       ERR_INPUT,
-                       "no format \"" STR_FMT "\"; `rationale split --formats` lists them",
-                       STR_ARG(utf8_cut_size(id, ID_SHOWN_MAX)));
+        return err_input(e,
+                         "no format \"" STR_FMT "\"; `rationale split --formats` lists them",
+                         STR_ARG(utf8_cut_size(id, ID_SHOWN_MAX)));
     t->inside = b->inside;
     v = json_find(&b->doc, root, STR("starts_in_reasoning"));
     if (v && v->kind != JSON_NULL && !json_bool(v, &t->inside))
-        return err_set(e, ERR_INPUT, "\"starts_in_reasoning\" must be true or false");
+        return err_input(e, "\"starts_in_reasoning\" must be true or false");
     return batch_read_input(b, t, e);
 }
 
@@ -175,8 +172,7 @@ static void batch_write_error(struct batch *b, str id, const struct err *e)
 
     assert(b->number > 0 && e->code != ERR_NONE);
     buf_reset(&b->line);
-    json_out_init(&o, &b->line);
-    json_out_object(&o);
+    json_out_init_object(&o, &b->line);
     json_member_raw(&o, "id", id);
     json_member_u64(&o, "line", b->number);
     json_member_str(&o, "error", str_c(e->text));

@@ -7,9 +7,6 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/progress.h"
 #include "cli/cli.h"
 
 #define LINES_MAX ((size_t)1 << 30)
@@ -69,11 +66,6 @@ static bool cases_each_file(const char *path, on_case *fn, void *ctx, struct err
     return ok;
 }
 
-static int cases_by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool cases_list(const char *path, struct arena *a, const char ***out, size_t *n,
                        struct err *e)
 {
@@ -104,7 +96,7 @@ static bool cases_list(const char *path, struct arena *a, const char ***out, siz
     }
     (void)closedir(dir);
     if (*n)
-        qsort(names, *n, sizeof names[0], cases_by_name);
+        qsort(names, *n, sizeof names[0], str_order_names);
     assert(*n <= CASES_FILES_MAX);
     *out = names;
     return ok;

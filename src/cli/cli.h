@@ -8,11 +8,7 @@
  */
 #pragma once
 
-#include "base/err.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/progress.h"
-#include "base/str.h"
 #include "gateway/config.h"
 
 /* The same for all commands: help.c has their meanings, which `rationale help exit-codes`

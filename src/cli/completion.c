@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/cli.h"
-#include "split/format.h"
 
 typedef void each_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o);
 

@@ -2,9 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/config.h"
-#include "base/json.h"
-#include "cli/cli.h"
 #include "cli/config_check.h"
 
 #define OUT_MAX ((size_t)64 << 20)
@@ -45,8 +42,7 @@ static void config_print_json(const struct config *c, struct buf *b)
 {
     struct json_out o;
 
-    json_out_init(&o, b);
-    json_out_object(&o);
+    json_out_init_object(&o, b);
     json_member_array(&o, "config");
     config_each(c, config_put_item, &o);
     json_out_close(&o, 2);

@@ -10,10 +10,7 @@
 #include "apps/policy/docs.h"
 #include "apps/policy/version.h"
 #include "apps/tune/folder.h"
-#include "base/json.h"
-#include "gateway/cassette.h"
 #include "gateway/config_build.h"
-#include "net/tls.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -78,7 +75,7 @@ static bool check_opens(const char *path, bool folder, struct err *e)
     if (stat(path, &st) != 0 || access(path, R_OK) != 0)
         return err_sys(e, "%s", path);
     if (S_ISDIR(st.st_mode) != folder)
-        return err_set(e, ERR_INPUT, "%s: this is %s", path, folder ? "no folder" : "a folder");
+        return err_input(e, "%s: this is %s", path, folder ? "no folder" : "a folder");
     return true;
 }
 
@@ -211,7 +208,7 @@ static bool check_cases(const struct config *c, const char *path, struct arena *
     ok = check_folder(c, path, a, e) && tune_folder(path, &cases, &files, &n, e);
     json_init(&doc);
     if (ok && n == 0)
-        ok = err_set(e, ERR_INPUT, "%s: there are no .json or .jsonl files in it", path);
+        ok = err_input(e, "%s: there are no .json or .jsonl files in it", path);
     for (size_t i = 0; ok && i < n; i++)
         if (!json_parse(&doc, files[i].text, e))
             ok = err_prefix(e, "%s/" STR_FMT ": ", path, STR_ARG(files[i].name));

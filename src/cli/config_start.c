@@ -7,7 +7,6 @@
 #include "apps/app.h"
 #include "cli/daemon.h"
 #include "serve/listen.h"
-#include "store/query.h"
 
 #include <errno.h>
 #include <ftw.h>

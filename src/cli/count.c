@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/json.h"
 #include "cli/cli.h"
 #include "tokens/tokens.h"
 

@@ -6,9 +6,7 @@
 
 #include "cli/data.h"
 
-#include "base/clock.h"
 #include "base/json_get.h"
-#include "store/store.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -15,10 +15,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
-#include "base/file.h"
 #include "cli/cli.h"
-#include "gateway/config.h"
 #include "store/query.h"
 
 struct daemon_link {

@@ -4,7 +4,6 @@
  */
 #include "cli/data.h"
 
-#include "base/rand.h"
 #include "base/sha256.h"
 #include "cli/cli.h"
 #include "gateway/call.h"
@@ -39,7 +38,7 @@ bool data_folder(char out[FILE_PATH_MAX], struct err *e)
     else
         return err_set(e, ERR_NOT_FOUND, "neither HOME nor XDG_DATA_HOME is an absolute path");
     return (n > 0 && n < FILE_PATH_MAX - 64) ||
-           err_set(e, ERR_INPUT, "the path of the data folder is too long");
+           err_input(e, "the path of the data folder is too long");
 }
 
 /* ---- the key ---- */

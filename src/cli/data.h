@@ -8,9 +8,7 @@
  */
 #pragma once
 
-#include "base/file.h"
 #include "gateway/config.h"
-#include "store/store.h"
 
 /* The file to load, absolute. Without a file, `text` is the built-in configuration and `path` its
  * name in messages. `text` points into the struct: do not copy it. */

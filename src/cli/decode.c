@@ -2,10 +2,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/json.h"
 #include "cli/cli.h"
 #include "net/frames.h"
-#include "wire/wire.h"
+#include "wire/json_write.h"
 
 #define READ_SIZE ((size_t)64 << 10)
 #define FRAME_SIZE_MAX ((size_t)64 << 20)
@@ -30,12 +29,6 @@ struct decode {
     bool stream, failed;
 };
 
-static void decode_member(struct json_out *o, const char *key, str text)
-{
-    if (text.n)
-        json_member_str(o, key, text);
-}
-
 static void decode_number(struct json_out *o, const char *key, int64_t n)
 {
     if (n >= 0)
@@ -56,10 +49,10 @@ static void decode_add_error(struct json_out *o, const struct chat_error *error)
 {
     assert(error);
     decode_number(o, "status", error->status);
-    decode_member(o, "type", error->type);
-    decode_member(o, "code", error->code);
-    decode_member(o, "param", error->param);
-    decode_member(o, "message", error->message);
+    json_write_text(o, "type", error->type);
+    json_write_text(o, "code", error->code);
+    json_write_text(o, "param", error->param);
+    json_write_text(o, "message", error->message);
 }
 
 /* Whether events of this kind belong to a block. */
@@ -74,19 +67,19 @@ static void decode_add_members(struct json_out *o, const struct chat_event *ev)
         decode_number(o, "choice", ev->choice);
     if (decode_has_block(ev->kind))
         decode_number(o, "block", ev->block);
-    decode_member(o, "id", ev->id);
-    decode_member(o, ev->kind == CHAT_START ? "model" : "name", ev->name);
+    json_write_text(o, "id", ev->id);
+    json_write_text(o, ev->kind == CHAT_START ? "model" : "name", ev->name);
     if (ev->kind == CHAT_REASONING && ev->summary)
         json_member_bool(o, "summary", true);
     if (ev->kind == CHAT_STOP)
-        decode_member(o, "stop", str_c(chat_stop_name(ev->stop)));
+        json_write_text(o, "stop", str_c(chat_stop_name(ev->stop)));
     if (ev->kind == CHAT_OPAQUE || ev->kind == CHAT_SIGNATURE)
-        decode_member(o, "dialect", str_c(chat_dialect_name(ev->dialect)));
+        json_write_text(o, "dialect", str_c(chat_dialect_name(ev->dialect)));
     if (ev->kind == CHAT_USAGE)
         decode_add_usage(o, ev->usage);
     if (ev->kind == CHAT_ERROR)
         decode_add_error(o, ev->error);
-    decode_member(o, "text", ev->text);
+    json_write_text(o, "text", ev->text);
 }
 
 static void decode_on_event(void *ctx, const struct chat_event *given)
@@ -99,9 +92,8 @@ static void decode_on_event(void *ctx, const struct chat_event *given)
     ev.id = ev.id.p ? ev.id : STR("");
     ev.name = ev.name.p ? ev.name : STR("");
     buf_reset(&d->line);
-    json_out_init(&o, &d->line);
-    json_out_object(&o);
-    decode_member(&o, "event", str_c(chat_event_name(ev.kind)));
+    json_out_init_object(&o, &d->line);
+    json_write_text(&o, "event", str_c(chat_event_name(ev.kind)));
     decode_add_members(&o, &ev);
     json_out_end(&o);
     buf_add_c(&d->line, '\n');
@@ -140,7 +132,7 @@ static bool decode_pump(struct decode *d, struct cli_input *in, struct frames *f
     if (f->full)
         return err_set(e, ERR_LIMIT, "%s: an event of more than 64 MiB", in->name);
     if (seen == 0)
-        return err_set(e, ERR_INPUT, "%s: there is nothing in it", in->name);
+        return err_input(e, "%s: there is nothing in it", in->name);
     frames_finish(f);
     if (d->stream)
         wire_decode_end(&d->decoder);

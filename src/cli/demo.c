@@ -6,10 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/embed.h"
-#include "base/json.h"
 #include "base/proc.h"
-#include "cli/cli.h"
 #include "cli/tour.h"
 #include "net/gzip.h"
 #include "serve/serve.h"

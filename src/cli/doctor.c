@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/clock.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
 #include "cli/history.h"

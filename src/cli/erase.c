@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json_get.h"
-#include "base/log.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
 #include "cli/history.h"

@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/eval.h"
-#include "base/file.h"
-#include "cli/cli.h"
 #include "cli/table.h"
 
 #include <signal.h>
@@ -310,7 +308,7 @@ static bool eval_load_prompt(struct work *w, struct err *e)
          registry_get(r, str_c(id), &w->arena, &w->prompt, e);
     registry_close(r);
     if (ok && !str_eq(w->prompt.name, str_c(incidents_built_in.name)))
-        return err_set(e, ERR_INPUT, "%s is no prompt of incidents", id);
+        return err_input(e, "%s is no prompt of incidents", id);
     return ok;
 }
 

@@ -4,7 +4,6 @@
  */
 #include "cli/result.h"
 #include "cli/split.h"
-#include "split/reader.h"
 
 #define LINE_SIZE_MAX ((size_t)1 << 20)
 #define TOOL_SIZE_MAX ((size_t)64 << 20) /* bytes of markup kept of one block, to read its calls */
@@ -19,8 +18,7 @@ static void cli_events_begin(struct events *v, struct json_out *o, const char *n
 {
     assert(name);
     buf_reset(&v->line);
-    json_out_init(o, &v->line);
-    json_out_object(o);
+    json_out_init_object(o, &v->line);
     json_member_str(o, "event", str_c(name));
 }
 

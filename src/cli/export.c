@@ -2,10 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/progress.h"
 #include "cli/history.h"
 #include "store/export_sqlite.h"
-#include "store/store.h"
 
 #include <sys/stat.h>
 

@@ -4,9 +4,7 @@
  */
 #include "cli/history.h"
 
-#include "base/clock.h"
 #include "base/json_get.h"
-#include "base/progress.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
 #include "cli/table.h"

@@ -13,9 +13,7 @@
  */
 #pragma once
 
-#include "base/json.h"
 #include "cli/cli.h"
-#include "gateway/config.h"
 #include "store/query.h"
 
 struct history {

@@ -71,8 +71,7 @@ static int incidents_list(struct incidents_command *c)
     assert(c->alert_table);
     f.count_max = (size_t)c->limit;
     ok = alert_table_list(c->alert_table, &f, &c->h.arena, &rows, &n, &e);
-    json_out_init(&o, &c->h.out);
-    json_out_object(&o);
+    json_out_init_object(&o, &c->h.out);
     json_member_array(&o, "incidents");
     for (size_t i = 0; ok && i < n; i++) {
         json_out_object(&o);
@@ -127,8 +126,7 @@ static int incidents_show(struct incidents_command *c)
     int code;
 
     assert(c->alert_table && c->args->word_count == 2);
-    json_out_init(&o, &c->h.out);
-    json_out_object(&o);
+    json_out_init_object(&o, &c->h.out);
     json_init(&report);
     if (ok) {
         struct err none;

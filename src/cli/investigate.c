@@ -97,8 +97,7 @@ static void investigate_keep_decision(struct work *w, const struct incident_step
 
     if (w->decisions.n)
         buf_add_c(&w->decisions, ',');
-    json_out_init(&o, &w->decisions);
-    json_out_object(&o);
+    json_out_init_object(&o, &w->decisions);
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         json_out_key(&o, str_c(members[i].name));
         json_out_str(&o, members[i].text);
@@ -157,7 +156,7 @@ static bool investigate_read_runbook(struct work *w, struct incident_options *o,
     }
     if (!file_read(&w->arena, path, (size_t)1 << 20, &o->runbook_text, e))
         return false;
-    return utf8_valid(o->runbook_text) || err_set(e, ERR_INPUT, "%s is not UTF-8 text", path);
+    return utf8_valid(o->runbook_text) || err_input(e, "%s is not UTF-8 text", path);
 }
 
 static bool investigate_read_input(struct work *w, struct err *e)
@@ -186,11 +185,10 @@ static bool investigate_check_type(struct work *w, str type, struct err *e)
                            STR_ARG(all),
                            i ? ", " : "",
                            investigate_type_at(w->setup, i));
-    return err_set(e,
-                   ERR_INPUT,
-                   "no agent takes alerts of type \"" STR_FMT "\"; there are: " STR_FMT,
-                   STR_ARG(str_slice(type, 0, 60)),
-                   STR_ARG(all));
+    return err_input(e,
+                     "no agent takes alerts of type \"" STR_FMT "\"; there are: " STR_FMT,
+                     STR_ARG(str_slice(type, 0, 60)),
+                     STR_ARG(all));
 }
 
 static bool investigate_gather(struct work *w, struct incident_options *o, struct err *e)
@@ -211,7 +209,7 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
         str_eq(row.app, STR("incidents")))
         return incident_input_read(row.input, &w->arena, o, e);
     if (w->args->word_count == 0)
-        return err_set(e, ERR_INPUT, "there is no run \"%s\": it needs an alert to begin", id);
+        return err_input(e, "there is no run \"%s\": it needs an alert to begin", id);
     if (id && !investigate_read_input(w, e))
         return false;
     o->alert = w->input.alert;
@@ -500,7 +498,7 @@ static bool investigate_open_setup(struct work *w, struct err *e)
 
     assert(!w->setup);
     if (!c->agents.n)
-        return err_set(e, ERR_INPUT, "the configuration names no agents (incidents.agents: FILE)");
+        return err_input(e, "the configuration names no agents (incidents.agents: FILE)");
     return incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e);
 }
 

@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/webhook.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "cli/investigate.h"
 
 #define FILE_MAX ((size_t)10 << 20)
@@ -49,11 +47,10 @@ static void investigate_read_facts(struct reading *r, const char *path, const st
 static bool investigate_first_fault(const struct alert_faults *faults, struct err *e)
 {
     assert(faults->n > 0);
-    return err_set(e,
-                   ERR_INPUT,
-                   "the alert: " STR_FMT ": " STR_FMT,
-                   STR_ARG(faults->at[0].field),
-                   STR_ARG(faults->at[0].message));
+    return err_input(e,
+                     "the alert: " STR_FMT ": " STR_FMT,
+                     STR_ARG(faults->at[0].field),
+                     STR_ARG(faults->at[0].message));
 }
 
 /* For a webhook: the first alert that is still firing. */
@@ -71,7 +68,7 @@ static bool investigate_alert_take_alert(struct reading *r, const struct json *d
         return investigate_first_fault(faults, e);
     first = webhook_first_firing(&hook);
     if (!first)
-        return err_set(e, ERR_INPUT, "no alert of the webhook fires any more");
+        return err_input(e, "no alert of the webhook fires any more");
     *out = *first;
     return true;
 }

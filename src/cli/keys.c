@@ -2,12 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/json.h"
-#include "base/rand.h"
-#include "base/secret.h"
 #include "base/sha256.h"
 #include "cli/cli.h"
-#include "gateway/config.h"
 
 #define KEY_PREFIX "rk-"
 #define KEY_LETTERS 43 /* characters, of 62: 256 bits */
@@ -234,15 +230,11 @@ static void keys_put_json(struct buf *b, const struct config_key *k)
     struct json_out o;
 
     sha256_hex(k->sha256, hex);
-    json_out_init(&o, b);
-    json_out_object(&o);
+    json_out_init_object(&o, b);
     json_member_str(&o, "name", k->name);
     json_member_str(&o, "sha256_begins", (str){hex, DIGEST_SHOWN});
     json_member_str(&o, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
-    json_member_array(&o, "models");
-    for (size_t i = 0; i < k->model_count; i++)
-        json_out_str(&o, k->models[i]);
-    json_out_end(&o);
+    json_member_texts(&o, "models", k->models, k->model_count);
     json_member_array(&o, "levels");
     for (int level = 0; level < CHAT_LEVEL_COUNT; level++)
         if (k->levels & 1u << level)

@@ -92,8 +92,7 @@ static str mcp_sample_arguments(struct suite *s, str schema)
 
     json_init(&doc);
     buf_init(&b, 1 << 20);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     if (schema.n && json_parse(&doc, schema, &e)) {
         root = json_root(&doc);
         required = json_find(&doc, root, STR("required"));

@@ -337,8 +337,7 @@ static void conformance_read_resource(void *ctx, const struct mcp_ask *ask,
     buf_add(&text, STR("{\"templateTest\":true,\"id\":"));
     (void)json_quote(&text, str_slice(ask->uri, head, ask->uri.n - tail));
     buf_add_c(&text, '}');
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_str(&o, "uri", ask->uri);
     json_member_str(&o, "mimeType", STR("application/json"));
     json_member_str(&o, "text", buf_str(&text));

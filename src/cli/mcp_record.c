@@ -7,11 +7,9 @@
  */
 #include "cli/mcp_record.h"
 
-#include "base/clock.h"
 #include "base/json_get.h"
 #include "cli/daemon.h"
 #include "mcp/rpc.h"
-#include "mcp/server.h"
 #include "wire/redact_reasoning.h"
 
 #define ANSWER_MAX ((size_t)8 << 20) /* bytes of JSON; it is sent twice, also as text */

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "gateway/config.h"
 #include "mcp/server.h"
 #include "store/query.h"

@@ -5,8 +5,6 @@
 #include "cli/mcp.h"
 #include "cli/result.h"
 #include "mcp/rpc.h"
-#include "split/collect.h"
-#include "split/split.h"
 
 #define TEXT_MAX ((size_t)8 << 20)
 
@@ -19,8 +17,7 @@ static void mcp_tools_put_result(const struct split *sp, const struct split_coll
 
     assert(c->call_count == 0 || c->calls);
     buf_init(&b, MCP_MESSAGE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     cli_write_result(&o, sp, c);
     json_out_end(&o);
     if (json_out_ok(&o, &e))

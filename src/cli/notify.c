@@ -108,8 +108,7 @@ static bool notify_cli_read(struct history *h, const struct cli_args *args, int6
     ok = args->word_count > 1 ? outbox_of(db, str_c(args->words[1]), &list, e)
                               : outbox_newest(db, &list, e);
     db_close(db);
-    json_out_init(&o, &h->out);
-    json_out_object(&o);
+    json_out_init_object(&o, &h->out);
     json_member_array(&o, "notifications");
     for (size_t i = 0; i < list.n; i++)
         outbox_write(&o, &list.rows[i]);

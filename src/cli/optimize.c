@@ -3,9 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/tune/tune.h"
-#include "base/arena.h"
 #include "cli/cli.h"
-#include "optimize/event.h"
 #include "optimize/problem.h"
 #include "optimize/run.h"
 
@@ -56,7 +54,7 @@ static bool optimize_read_beside(void *ctx, struct arena *a, str path, str *out,
     str *folder = ctx, file;
 
     if (path.n == 0 || memchr(path.p, '\0', path.n))
-        return err_set(e, ERR_INPUT, "problem: must be a path, or the problem itself");
+        return err_input(e, "problem: must be a path, or the problem itself");
     file = path.p[0] == '/' ? arena_dup(a, path) : arena_join(a, *folder, path, STR(""));
     return file_read(a, file.p, PROBLEM_FILE_MAX, out, e);
 }
@@ -210,9 +208,9 @@ static bool tune_options_of(const struct cli_args *args, struct tune_options *o,
     o->reflection_model = str_c(args->value[REFLECTION] ? args->value[REFLECTION] : "");
     o->seed = str_c(args->value[SEED] ? args->value[SEED] : "");
     if (o->resume && !o->run.n)
-        return err_set(e, ERR_INPUT, "--resume needs the id of a run");
+        return err_input(e, "--resume needs the id of a run");
     if (args->value[BUDGET] && (!str_u64(str_c(args->value[BUDGET]), &o->budget) || !o->budget))
-        return err_set(e, ERR_INPUT, "--budget must be a whole number above 0");
+        return err_input(e, "--budget must be a whole number above 0");
     return true;
 }
 

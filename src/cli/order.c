@@ -3,14 +3,11 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/score.h"
-#include "base/json.h"
 #include "base/utf8.h"
-#include "cli/cli.h"
 #include "cli/daemon.h"
 #include "cli/table.h"
 
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TURN_ARENA_MAX ((size_t)2 << 30)
@@ -63,8 +60,7 @@ static void order_event(struct window *w, const char *name, const char *key, str
 
     assert(w->thread[0] && key);
     buf_reset(&w->line);
-    json_out_init(&o, &w->line);
-    json_out_object(&o);
+    json_out_init_object(&o, &w->line);
     json_member_str(&o, "event", str_c(name));
     json_member_str(&o, "thread_id", str_c(w->thread));
     json_out_key(&o, str_c(key));
@@ -348,8 +344,7 @@ static int order_print_state(struct cli *cli, const struct config *c, str thread
     if (!state_read(threads, &who, thread, &a, &s, &e)) {
         code = cli_fail(&e);
     } else {
-        json_out_init(&o, &b);
-        json_out_object(&o);
+        json_out_init_object(&o, &b);
         state_write(&o, &s, true);
         json_out_end(&o);
         buf_add_c(&b, '\n');
@@ -367,8 +362,7 @@ static void order_eval_json(struct window *w, const char *kind, const struct ord
     struct json_out o;
 
     buf_reset(&w->line);
-    json_out_init(&o, &w->line);
-    json_out_object(&o);
+    json_out_init_object(&o, &w->line);
     json_member_str(&o, "kind", str_c(kind));
     if (r) {
         json_member_str(&o, "id", r->of->id);

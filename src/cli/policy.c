@@ -147,8 +147,7 @@ static int policy_cmd_reverify(struct policy_cmd *p, const char *document)
     str path;
     int code;
 
-    json_out_init(&o, &p->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &p->body);
     json_member_str(&o, "document_id", str_c(document));
     policy_add_member(&o, "version", v[POLICY_VERSION]);
     policy_add_member(&o, "as_of_date", v[POLICY_AS_OF]);
@@ -179,8 +178,7 @@ static int policy_cmd_extract(struct policy_cmd *p, const char *kind, const char
     int code;
 
     assert(facts || strcmp(kind, "criteria") == 0);
-    json_out_init(&o, &p->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &p->body);
     json_member_str(&o, "kind", str_c(kind));
     if (facts) {
         if (!v[POLICY_CASE])
@@ -220,8 +218,7 @@ static int policy_cmd_decide(struct policy_cmd *p, const char *state)
                             "policy %s needs the IDs of proposals: rationale policy %s ID...",
                             p->args->words[0],
                             p->args->words[0]);
-    json_out_init(&o, &p->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &p->body);
     json_member_str(&o, "state", str_c(state));
     policy_add_member(&o, "reason", p->args->value[POLICY_REASON]);
     json_member_array(&o, "ids");
@@ -249,8 +246,7 @@ static int policy_cmd_review(struct policy_cmd *p)
         return cli_complain(CLI_USAGE,
                             "a verdict needs a status and a reason: rationale policy review "
                             "RESULT_ID --status STATUS --reason TEXT");
-    json_out_init(&o, &p->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &p->body);
     json_member_str(&o, "result_id", str_c(p->args->words[1]));
     policy_add_member(&o, "status", v[POLICY_STATUS]);
     policy_add_member(&o, "reason", v[POLICY_REASON]);

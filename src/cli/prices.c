@@ -155,8 +155,7 @@ static int prices_run(struct cli *cli, const struct cli_args *args)
     l = (struct price_listing){.arena = &h.arena,
                                .config = h.config,
                                .wanted = str_c(args->word_count ? args->words[0] : "")};
-    json_out_init(&l.o, &h.out);
-    json_out_object(&l.o);
+    json_out_init_object(&l.o, &h.out);
     json_member_array(&l.o, "prices");
     if (l.wanted.n)
         price_put_wanted(&l);

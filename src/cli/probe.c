@@ -4,9 +4,7 @@
  */
 #include "cli/probe.h"
 
-#include "base/clock.h"
 #include "gateway/provider.h"
-#include "net/client.h"
 
 #define REPLY_MAX ((size_t)16 << 20)
 #define HEAD_MAX SECRET_SIZE_MAX
@@ -347,10 +345,7 @@ static void probe_write_one(struct json_out *o, const struct probe *p)
     json_member_i64_or_null(o, "status", p->status ? p->status : -1);
     json_member_i64_or_null(o, "latency_ms", answered ? (int64_t)p->took_ms : -1);
     json_member_u64(o, "models_listed", p->listed);
-    json_member_array(o, "models_missing");
-    for (size_t i = 0; i < p->missing_count; i++)
-        json_out_str(o, p->missing[i]);
-    json_out_end(o);
+    json_member_texts(o, "models_missing", p->missing, p->missing_count);
     json_member_str_or_null(o, "error", str_c(p->why));
     json_out_end(o);
 }

@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "base/json.h"
 #include "gateway/config.h"
 
 #define PROBE_MS 5000u

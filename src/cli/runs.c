@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/run_json.h"
-#include "base/clock.h"
 #include "base/json_get.h"
 #include "cli/daemon.h"
 #include "cli/history.h"

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/serve.h"
-#include "base/file.h"
 #include "cli/cli.h"
 #include "serve/listen.h"
 

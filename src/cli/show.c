@@ -4,7 +4,6 @@
  */
 #include "cli/history.h"
 
-#include "base/clock.h"
 #include "base/utf8.h"
 
 #define REPEAT_CHARS 200 /* characters that decide whether a text was already shown */

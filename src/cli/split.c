@@ -3,9 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/split.h"
-#include "base/json.h"
 #include "cli/result.h"
-#include "split/collect.h"
 
 #define TEXT_SIZE_MAX ((size_t)256 << 20)
 #define READ_SIZE ((size_t)64 << 10)
@@ -199,8 +197,7 @@ static int cli_run_json(struct cli *cli, struct cli_input *in, const struct spli
     buf_init(&line, TEXT_SIZE_MAX * 8);
     ok = cli_split_pump(cli, in, &sp, &e) && split_collect_ok(&c, &e);
     if (ok) {
-        json_out_init(&o, &line);
-        json_out_object(&o);
+        json_out_init_object(&o, &line);
         json_member_str(&o, "format", str_c(sp.format->id));
         cli_write_result(&o, &sp, &c);
         json_out_end(&o);

@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "cli/history.h"
 
-#include <stdarg.h>
 #include <wchar.h>
 
 #define ARENA_MAX ((size_t)512 << 20)

@@ -19,7 +19,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "cli/cli.h"
 
 #define TABLE_COLUMNS_MAX 12

@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/progress.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 

@@ -6,9 +6,7 @@
 
 #include <unistd.h>
 
-#include "base/json.h"
 #include "cli/daemon.h"
-#include "gateway/config.h"
 
 #define POLL_US (150 * 1000)
 #define POLLS_MAX 800 /* two minutes */

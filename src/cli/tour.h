@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "cli/cli.h"
 
 struct tour {

@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/json.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
 #include "cli/watch_clients.h"
@@ -557,8 +556,7 @@ static int cli_watch_run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_CONFIG, "%s", e.text);
     arena_init(&w.arena, 1 << 20);
     buf_init(&w.body, 1 << 16);
-    json_out_init(&w.upstreams, &w.body);
-    json_out_object(&w.upstreams);
+    json_out_init_object(&w.upstreams, &w.body);
     json_member_object(&w.upstreams, "upstreams");
     code = CLI_USAGE;
     if (watch_read_upstreams(&w, asked) && watch_keep_addresses(&w, asked)) {

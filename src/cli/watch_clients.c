@@ -4,10 +4,6 @@
  */
 #include "cli/watch_clients.h"
 
-#include "base/str.h"
-
-#include <string.h>
-
 #define AT "%s"
 #define GEMINI_NO_AUTH 41 /* exit status of Gemini CLI */
 

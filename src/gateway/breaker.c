@@ -6,8 +6,6 @@
 
 #include "base/map.h"
 
-#include <pthread.h>
-
 #define NAMES_MAX 4096 /* beyond it the oldest failing one is dropped */
 
 struct entry {

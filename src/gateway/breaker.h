@@ -9,7 +9,6 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/str.h"
 
 struct breaker;
 

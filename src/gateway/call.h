@@ -16,9 +16,7 @@
 #include "gateway/gateway.h"
 #include "gateway/headers.h"
 #include "gateway/level.h"
-#include "gateway/summary.h"
 #include "gateway/upstream.h"
-#include "wire/wire.h"
 
 #define CALL_UNRECORDED_MS 1000 /* Retry-After of calls refused because nothing can be recorded */
 

@@ -55,18 +55,17 @@ static bool cassette_read_head(str line, enum chat_dialect *out, struct err *e)
     arena_init(&a, 4 * HEAD_SIZE_MAX);
     ok = line.n < HEAD_SIZE_MAX && json_parse(&doc, line, e);
     if (!ok || !json_i64(&doc, json_find(&doc, json_root(&doc), STR("cassette")), &version))
-        ok = err_set(e, ERR_INPUT, "not a cassette: it begins with {\"cassette\": 1, ...}");
+        ok = err_input(e, "not a cassette: it begins with {\"cassette\": 1, ...}");
     else if (version != 1)
-        ok = err_set(e, ERR_INPUT, "a cassette of version 1 is expected");
+        ok = err_input(e, "a cassette of version 1 is expected");
     if (ok && !json_text(&doc, json_find(&doc, json_root(&doc), STR("kind")), &a, &kind))
-        ok = err_set(e, ERR_INPUT, "\"kind\" is missing");
+        ok = err_input(e, "\"kind\" is missing");
     for (int d = 0; ok; d++) {
         if (d > CHAT_OLLAMA) {
-            ok = err_set(e,
-                         ERR_INPUT,
-                         "no kind \"" STR_FMT
-                         "\": openai, responses, anthropic, gemini, mistral or ollama",
-                         STR_ARG(str_slice(kind, 0, 32)));
+            ok = err_input(e,
+                           "no kind \"" STR_FMT
+                           "\": openai, responses, anthropic, gemini, mistral or ollama",
+                           STR_ARG(str_slice(kind, 0, 32)));
         } else if (str_eq(kind, str_c(chat_dialect_name((enum chat_dialect)d)))) {
             *out = (enum chat_dialect)d;
             break;
@@ -92,7 +91,7 @@ static int cassette_open_file(const char *path, struct err *e)
     }
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
         return fd;
-    err_set(e, ERR_INPUT, "%s: not a file", path);
+    err_input(e, "%s: not a file", path);
     close(fd);
     return -1;
 }
@@ -126,7 +125,7 @@ static bool cassette_read_piece(struct cassette *c, const struct json *doc,
     str text = STR("");
 
     if (!json_i64(doc, json_at(doc, v, 0), &ms) || ms < 0 || ms > MS_MAX || json_count(doc, v) != 2)
-        return err_set(e, ERR_INPUT, "a piece is [milliseconds, text]");
+        return err_input(e, "a piece is [milliseconds, text]");
     out->after_ms = (uint64_t)ms;
     if (b64) {
         struct buf raw;
@@ -134,12 +133,11 @@ static bool cassette_read_piece(struct cassette *c, const struct json *doc,
 
         buf_init(&raw, LINE_SIZE_MAX);
         ok = ok && base64_decode(text, &raw);
-        out->bytes = arena_dup(&c->arena, buf_str(&raw));
-        buf_release(&raw);
-        return ok || err_set(e, ERR_INPUT, "\"b64\" is not base64");
+        out->bytes = arena_move_buf(&c->arena, &raw);
+        return ok || err_input(e, "\"b64\" is not base64");
     }
     if (!json_text(doc, bytes, &c->arena, &text))
-        return err_set(e, ERR_INPUT, "a piece's text is a string or {\"b64\": ...}");
+        return err_input(e, "a piece's text is a string or {\"b64\": ...}");
     out->bytes = arena_dup(&c->arena, text);
     return true;
 }
@@ -152,7 +150,7 @@ static bool cassette_read_pieces(struct cassette *c, const struct json *doc,
     struct cassette_piece *pieces;
 
     if (!v || v->kind != JSON_ARRAY)
-        return err_set(e, ERR_INPUT, "\"pieces\" must be an array");
+        return err_input(e, "\"pieces\" must be an array");
     pieces = arena_zero(&c->arena, n, sizeof *pieces);
     call->pieces = pieces;
     for (const struct json_node *p = json_first(doc, v); p; p = json_next(doc, v, p))
@@ -179,7 +177,7 @@ static bool cassette_read_like(const struct cassette *c, const struct json *doc,
                 call->piece_count = other->piece_count;
                 return true;
             }
-    return err_set(e, ERR_INPUT, "\"like\" must be the line of a call before this one");
+    return err_input(e, "\"like\" must be the line of a call before this one");
 }
 
 static bool cassette_read_reply(struct cassette *c, const struct json *doc,
@@ -194,11 +192,11 @@ static bool cassette_read_reply(struct cassette *c, const struct json *doc,
         return cassette_read_like(c, doc, like, call, e);
     if (!json_i64(doc, json_find(doc, root, STR("status")), &status) || status < 100 ||
         status > 599)
-        return err_set(e, ERR_INPUT, "\"status\" must be 100 to 599");
+        return err_input(e, "\"status\" must be 100 to 599");
     call->status = (int)status;
     call->type = STR("application/json");
     if (type && !json_text(doc, type, &c->arena, &text))
-        return err_set(e, ERR_INPUT, "\"type\" must be a string");
+        return err_input(e, "\"type\" must be a string");
     if (type)
         call->type = arena_dup(&c->arena, text);
     return cassette_read_pieces(c, doc, json_find(doc, root, STR("pieces")), call, e);
@@ -212,7 +210,7 @@ static bool cassette_read_call(struct cassette *c, const struct json *doc,
     str text;
 
     if (!json_text(doc, json_find(doc, request, STR("path")), &c->arena, &text))
-        return err_set(e, ERR_INPUT, "\"request\" must have a \"path\"");
+        return err_input(e, "\"request\" must have a \"path\"");
     call->path = arena_dup(&c->arena, text);
     call->body = body ? arena_dup(&c->arena, json_raw(doc, body)) : STR("null");
     return cassette_read_reply(c, doc, call, e);

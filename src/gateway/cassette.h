@@ -20,10 +20,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/json.h"
 #include "chat/chat.h"
 
 struct cassette;

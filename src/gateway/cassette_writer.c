@@ -8,7 +8,6 @@
 #include "base/log.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -115,11 +114,7 @@ void cassette_writer_add(struct cassette_writer *s, str path, str head, str line
     if (fits) {
         assert(!s->first == !s->last && !s->over);
         s->size += line.n;
-        if (s->last)
-            s->last->next = it;
-        else
-            s->first = it;
-        s->last = it;
+        LIST_APPEND(s->first, s->last, it);
         pthread_cond_signal(&s->more);
     }
     pthread_mutex_unlock(&s->lock);

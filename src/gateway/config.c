@@ -4,7 +4,6 @@
  */
 #include "gateway/config.h"
 
-#include "base/file.h"
 #include "base/schema.h"
 #include "base/sha256.h"
 #include "gateway/config_agents.h"

@@ -14,11 +14,7 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/log.h"
 #include "base/secret.h"
-#include "chat/chat.h"
 #include "gateway/config_apps.h"
 #include "gateway/prices.h"
 #include "mask/mask.h"

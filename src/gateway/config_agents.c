@@ -29,12 +29,6 @@ struct config_agents_reader {
     const char **names;                /* of the agents, ending with NULL */
 };
 
-static const struct json_node *config_agent_member(struct config_build *b,
-                                                   const struct json_node *v, const char *key)
-{
-    return json_find(&b->source->doc, v, str_c(key));
-}
-
 /* ---- which agents there are ---- */
 
 static bool config_agent_add(struct config_agents_reader *r, str name,
@@ -106,7 +100,7 @@ static bool config_agent_file_parse(struct config_build *b, str text)
 
 static const struct json_node *config_agents_folder(struct config_build *b)
 {
-    return config_agent_member(b, json_root(&b->source->doc), "agents_folder");
+    return config_member(b, json_root(&b->source->doc), "agents_folder");
 }
 
 static bool config_agent_file_read(struct config_agents_reader *r, str file, str name)
@@ -143,11 +137,6 @@ static bool config_agent_file_read(struct config_agents_reader *r, str file, str
     return ok;
 }
 
-static int config_by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The .yaml and .yml files of the folder, by name. */
 static bool config_agents_list(struct config_build *b, const char ***out, size_t *n)
 {
@@ -167,7 +156,7 @@ static bool config_agents_list(struct config_build *b, const char ***out, size_t
     (void)closedir(dir);
     if (*n > CONFIG_AGENTS_MAX)
         return config_wrong(b, v, "the folder has more than %d agents", CONFIG_AGENTS_MAX);
-    qsort(names, *n, sizeof *names, config_by_name);
+    qsort(names, *n, sizeof *names, str_order_names);
     return true;
 }
 
@@ -218,7 +207,7 @@ static bool config_agent_unknown_model(struct config_build *b, const struct json
     for (size_t i = 0; i < c->provider_count; i++)
         for (size_t j = 0; j < c->providers[i].model_count; j++)
             names[n++] = c->providers[i].models[j].alias.p;
-    (void)config_unknown(b, config_agent_member(b, v, "model"), "model", model, names);
+    (void)config_unknown(b, config_member(b, v, "model"), "model", model, names);
     arena_release(&a);
     return false;
 }
@@ -379,19 +368,19 @@ static bool config_agent_read(struct config_agents_reader *r, const struct json_
                               struct config_agent *a)
 {
     struct config_build *b = r->b;
-    const struct json_node *approve = config_agent_member(b, v, "approve"),
-                           *guard = config_agent_member(b, v, "guard");
+    const struct json_node *approve = config_member(b, v, "approve"),
+                           *guard = config_member(b, v, "guard");
     bool ok = config_rows_read(b, &config_agent_rows, v, a), found;
 
     ok &= config_agent_model(b, v, a);
-    ok &= config_agent_prompt(b, config_agent_member(b, v, "prompt"), a);
-    ok &= config_schema_value(b, config_agent_member(b, v, "output"), &a->output);
-    found = config_agent_refs(b, config_agent_member(b, v, "tools"), &a->tools, &a->tool_count);
+    ok &= config_agent_prompt(b, config_member(b, v, "prompt"), a);
+    ok &= config_schema_value(b, config_member(b, v, "output"), &a->output);
+    found = config_agent_refs(b, config_member(b, v, "tools"), &a->tools, &a->tool_count);
     found &= config_agent_refs(b, approve, &a->approve, &a->approve_count);
     ok &= found && config_agent_approve(b, approve, a);
-    ok &= config_agent_handoff(r, config_agent_member(b, v, "handoff"), a);
-    ok &= config_agent_guard(r, config_agent_member(b, guard, "input"), a, &a->guard_input);
-    ok &= config_agent_guard(r, config_agent_member(b, guard, "output"), a, &a->guard_output);
+    ok &= config_agent_handoff(r, config_member(b, v, "handoff"), a);
+    ok &= config_agent_guard(r, config_member(b, guard, "input"), a, &a->guard_input);
+    ok &= config_agent_guard(r, config_member(b, guard, "output"), a, &a->guard_output);
     config_agent_digest(b, v, a);
     if (ok)
         config_prices_check_agent(b, a, v);
@@ -435,7 +424,7 @@ static bool config_guards_check(struct config_agents_reader *r)
             at.source = r->places[i].source;
             at.file = r->places[i].file;
             (void)config_wrong(&at,
-                               config_agent_member(&at, r->places[i].v, "guard"),
+                               config_member(&at, r->places[i].v, "guard"),
                                "the guard \"" STR_FMT "\" has guards of its own: take them away",
                                STR_ARG(g->name));
             r->b->problem_count = at.problem_count;
@@ -468,9 +457,9 @@ static bool config_stage_agents(struct config_build *b, const struct json_node *
                                 const char *const *names, struct config_stage *s)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *list = config_agent_member(b, v, "agents"),
-                           *one = config_agent_member(b, v, "agent"),
-                           *replicas = config_agent_member(b, v, "replicas");
+    const struct json_node *list = config_member(b, v, "agents"),
+                           *one = config_member(b, v, "agent"),
+                           *replicas = config_member(b, v, "replicas");
     int64_t n = 1;
 
     if ((list != NULL) == (one != NULL))
@@ -499,14 +488,14 @@ static bool config_stage_agents(struct config_build *b, const struct json_node *
 bool config_stage_read(struct config_build *b, const struct json_node *v, const char *const *names,
                        struct config_stage *stages, size_t at)
 {
-    const struct json_node *name = config_agent_member(b, v, "name"),
-                           *success = config_agent_member(b, v, "success");
+    const struct json_node *name = config_member(b, v, "name"),
+                           *success = config_member(b, v, "success");
     struct config_stage *s = &stages[at];
 
-    success = success ? success : config_agent_member(b, v, "success_policy");
+    success = success ? success : config_member(b, v, "success_policy");
     if (success)
         s->all = str_eq(config_text(b, success), STR("all"));
-    if (!json_bool(config_agent_member(b, v, "parallel"), &s->parallel))
+    if (!json_bool(config_member(b, v, "parallel"), &s->parallel))
         s->parallel = false;
     s->name = name ? config_text(b, name) : arena_printf(&b->c->arena, "stage-%zu", at + 1);
     if (!config_check_name(b, name ? name : v, s->name))
@@ -562,15 +551,15 @@ bool config_agents_read(struct config_build *b, const struct json_node *root)
     r.places = arena_zero(&b->c->arena, CONFIG_AGENTS_MAX, sizeof *r.places);
     r.names = arena_zero(&b->c->arena, CONFIG_AGENTS_MAX + 1, sizeof *r.names);
     to->agents = arena_zero(&b->c->arena, CONFIG_AGENTS_MAX, sizeof *to->agents);
-    ok = config_tools_read(b, config_agent_member(b, root, "tools"));
-    ok &= config_agents_collect(&r, config_agent_member(b, root, "agents"));
+    ok = config_tools_read(b, config_member(b, root, "tools"));
+    ok &= config_agents_collect(&r, config_member(b, root, "agents"));
     ok &= config_agents_collect_files(&r);
     for (size_t i = 0; i < to->agent_count && room; i++) {
         room = config_has_room(b, r.places[i].file.n ? config_agents_folder(b) : r.places[i].v);
         ok &= room && config_agent_read_at(&r, i);
     }
     ok = ok && config_guards_check(&r);
-    ok &= config_workflows_read(&r, config_agent_member(b, root, "workflows"));
+    ok &= config_workflows_read(&r, config_member(b, root, "workflows"));
     for (size_t i = 0; i < to->agent_count; i++)
         if (r.places[i].file.n)
             json_release(&r.places[i].source->doc);

@@ -15,17 +15,17 @@
 static const char *const kinds[] = {
     "openai", "responses", "anthropic", "gemini", "mistral", "ollama", "replay"};
 
-static str config_build_text_of(struct config_build *b, const struct json_node *v)
+str config_string(struct config_build *b, const struct json_node *v)
 {
     str s = STR("");
 
     return json_text(&b->source->doc, v, &b->c->arena, &s) ? arena_dup(&b->c->arena, s) : STR("");
 }
 
-static const struct json_node *config_build_find(struct config_build *b, const struct json_node *v,
-                                                 const char *key)
+const struct json_node *config_member(struct config_build *b, const struct json_node *object,
+                                      const char *name)
 {
-    return json_find(&b->source->doc, v, str_c(key));
+    return json_find(&b->source->doc, object, str_c(name));
 }
 
 /* Names appear in model names, logs and labels. */
@@ -81,9 +81,9 @@ static bool config_read_key(struct config_build *b, struct config_provider *p,
 static bool config_read_kind(struct config_build *b, struct config_provider *p,
                              const struct json_node *v)
 {
-    const struct json_node *kind = config_build_find(b, v, "kind");
+    const struct json_node *kind = config_member(b, v, "kind");
     const struct provider_row *row = provider_row_find(p->name);
-    str name = kind ? config_build_text_of(b, kind) : str_c(row ? kinds[row->dialect] : "");
+    str name = kind ? config_string(b, kind) : str_c(row ? kinds[row->dialect] : "");
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (str_eq(name, str_c(kinds[i]))) {
@@ -100,8 +100,8 @@ static bool config_read_kind(struct config_build *b, struct config_provider *p,
 static bool config_read_cassette(struct config_build *b, struct config_provider *p,
                                  const struct json_node *v)
 {
-    const struct json_node *cassette = config_build_find(b, v, "cassette"),
-                           *url = config_build_find(b, v, "base_url");
+    const struct json_node *cassette = config_member(b, v, "cassette"),
+                           *url = config_member(b, v, "base_url");
     const struct json_node *at = cassette ? cassette : url;
     struct err e;
 
@@ -110,7 +110,7 @@ static bool config_read_cassette(struct config_build *b, struct config_provider 
         return config_wrong(b, url, "of kind replay either cassette or base_url says the file");
     if (!at)
         return config_wrong(b, v, "of kind replay \"cassette\" must name the file of recordings");
-    p->cassette = config_build_text_of(b, at);
+    p->cassette = config_string(b, at);
     if (str_starts(p->cassette, STR("file:")))
         p->cassette = str_slice(p->cassette, 5, p->cassette.n);
     if (str_starts(p->cassette, STR("//")))
@@ -167,8 +167,8 @@ static void config_build_check_route(struct config_build *b, const struct config
 static bool config_build_read_url(struct config_build *b, struct config_provider *p,
                                   const struct json_node *v)
 {
-    const struct json_node *at = config_build_find(b, v, "base_url"),
-                           *cassette = config_build_find(b, v, "cassette");
+    const struct json_node *at = config_member(b, v, "base_url"),
+                           *cassette = config_member(b, v, "cassette");
     const struct provider_row *row;
     struct err e;
 
@@ -180,7 +180,7 @@ static bool config_build_read_url(struct config_build *b, struct config_provider
                             v,
                             "\"base_url\" is missing: write the URL that the provider's SDKs use, "
                             "such as http://127.0.0.1:8000/v1");
-    p->base_url = at ? config_build_text_of(b, at) : str_c(row->base_url);
+    p->base_url = at ? config_string(b, at) : str_c(row->base_url);
     if (!client_url_parse(p->base_url, &p->url, &e))
         return config_wrong(b, at ? at : v, "%s", e.text);
     config_build_check_route(b, p, at ? at : v);
@@ -208,8 +208,8 @@ static bool config_read_models(struct config_build *b, struct config_provider *p
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
         struct config_model *m = &p->models[p->model_count];
 
-        m->alias = config_build_text_of(b, k);
-        m->upstream = object ? config_build_text_of(b, json_value(k)) : m->alias;
+        m->alias = config_string(b, k);
+        m->upstream = object ? config_string(b, json_value(k)) : m->alias;
         for (size_t i = 0; i < p->model_count; i++)
             if (str_eq(p->models[i].alias, m->alias))
                 return config_wrong(b, k, "this model is listed twice: remove one");
@@ -226,7 +226,7 @@ static bool config_read_models(struct config_build *b, struct config_provider *p
 static bool config_build_read_reasoning(struct config_build *b, struct config_provider *p,
                                         const struct json_node *v)
 {
-    const struct json_node *params = config_build_find(b, v, "reasoning_params");
+    const struct json_node *params = config_member(b, v, "reasoning_params");
 
     p->reasoning_params = STR("");
     if (params && json_count(&b->source->doc, params) > 0)
@@ -263,7 +263,7 @@ static bool config_read_fallback(struct config_build *b, struct config_provider 
 
     p->fallback = arena_zero(&b->c->arena, json_count(doc, v), sizeof *p->fallback);
     for (const struct json_node *n = json_first(doc, v); n; n = json_next(doc, v, n)) {
-        str name = config_build_text_of(b, n);
+        str name = config_string(b, n);
         const struct config_provider *to = config_provider_of(b->c, name);
         const char *near = to ? NULL : config_nearest_provider(b->c, name);
         size_t index = to ? (size_t)(to - b->c->providers) : 0;
@@ -314,7 +314,7 @@ static bool config_comes_back(const struct config *c, size_t from)
 static bool config_read_provider(struct config_build *b, struct config_provider *p,
                                  const struct json_node *v)
 {
-    const struct json_node *prices = config_build_find(b, v, "prices");
+    const struct json_node *prices = config_member(b, v, "prices");
 
     if (!config_rows_read(b, &config_provider_rows, v, p) || !config_read_kind(b, p, v))
         return false;
@@ -326,7 +326,7 @@ static bool config_read_provider(struct config_build *b, struct config_provider 
     p->listed_prices = b->c->prices == CONFIG_PRICES_BUILTIN && !p->replay;
     if (prices && !config_prices_read(b, p, prices))
         return false;
-    return config_read_models(b, p, config_build_find(b, v, "models")) &&
+    return config_read_models(b, p, config_member(b, v, "models")) &&
            config_build_read_reasoning(b, p, v);
 }
 
@@ -336,17 +336,17 @@ static bool config_read_fallbacks(struct config_build *b, const struct json_node
     struct config_provider *p = b->c->providers;
 
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k), p++) {
-        const struct json_node *list = config_build_find(b, json_value(k), "fallback");
+        const struct json_node *list = config_member(b, json_value(k), "fallback");
 
         if (list && !config_read_fallback(b, p, list))
             return false;
     }
     for (size_t i = 0; i < b->c->provider_count; i++)
         if (config_comes_back(b->c, i)) {
-            const struct json_node *of = config_build_find(b, v, b->c->providers[i].name.p);
+            const struct json_node *of = config_member(b, v, b->c->providers[i].name.p);
 
             return config_wrong(b,
-                                config_build_find(b, of, "fallback"),
+                                config_member(b, of, "fallback"),
                                 "these fallbacks lead back to \"" STR_FMT "\"",
                                 STR_ARG(b->c->providers[i].name));
         }
@@ -365,7 +365,7 @@ bool config_providers_read(struct config_build *b, const struct json_node *v)
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
         struct config_provider *p = &b->c->providers[b->c->provider_count++];
 
-        *p = (struct config_provider){.name = config_build_text_of(b, k),
+        *p = (struct config_provider){.name = config_string(b, k),
                                       .base_url = STR(""),
                                       .cassette = STR(""),
                                       .key_file = STR(""),

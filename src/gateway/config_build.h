@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "base/file.h"
 #include "gateway/config.h"
 #include "gateway/yaml.h"
 
@@ -108,6 +107,11 @@ bool config_unknown(struct config_build *b, const struct json_node *v, const cha
 /* The place of the value's text in a list of names that ends with NULL, or config_unknown. */
 bool config_find_name(struct config_build *b, const struct json_node *v, const char *what,
                       const char *const *names, size_t *out) MUST_USE;
+/* A member of an object; NULL if it has none of this name, or is NULL. */
+const struct json_node *config_member(struct config_build *b, const struct json_node *object,
+                                      const char *name);
+/* A text; "" for NULL and for other values. In the configuration's arena. */
+str config_string(struct config_build *b, const struct json_node *v);
 /* A text, or any other value as written; "" for NULL. In the configuration's arena. */
 str config_text(struct config_build *b, const struct json_node *v);
 bool config_check_name(struct config_build *b, const struct json_node *v, str name) MUST_USE;

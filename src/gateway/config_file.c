@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/file.h"
 #include "gateway/config_build.h"
 
 #include <unistd.h>
@@ -25,7 +24,7 @@ bool config_absolute(const char *path, char out[FILE_PATH_MAX], struct err *e)
             out[n++] = '/';
     }
     if (n + strlen(path) >= FILE_PATH_MAX)
-        return err_set(e, ERR_INPUT, "a path longer than %d bytes", FILE_PATH_MAX);
+        return err_input(e, "a path longer than %d bytes", FILE_PATH_MAX);
     memcpy(out + n, path, strlen(path) + 1);
     return true;
 }

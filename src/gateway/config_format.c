@@ -7,19 +7,6 @@
 
 #define FORMATS_MAX 128
 
-static const struct json_node *format_member(struct config_build *b, const struct json_node *v,
-                                             const char *key)
-{
-    return json_find(&b->source->doc, v, str_c(key));
-}
-
-static str format_text(struct config_build *b, const struct json_node *v)
-{
-    str s = STR("");
-
-    return json_text(&b->source->doc, v, &b->c->arena, &s) ? arena_dup(&b->c->arena, s) : STR("");
-}
-
 static const char *format_nearest(str id)
 {
     const char *names[FORMATS_MAX + 3] = {"auto", "none"};
@@ -49,7 +36,7 @@ static const struct split_format *format_copy(struct config_build *b, const stru
 static bool format_read_id(struct config_build *b, struct config_provider *p,
                            const struct json_node *v)
 {
-    str id = format_text(b, v);
+    str id = config_string(b, v);
     const char *near;
 
     if (str_eq(id, STR("none")))
@@ -70,16 +57,16 @@ static bool format_read_id(struct config_build *b, struct config_provider *p,
 static bool format_read_pair(struct config_build *b, struct config_provider *p,
                              const struct json_node *v)
 {
-    const struct json_node *open = format_member(b, v, "open");
-    const struct json_node *close = format_member(b, v, "close");
+    const struct json_node *open = config_member(b, v, "open");
+    const struct json_node *close = config_member(b, v, "close");
     struct err e;
 
     if (!open || !close)
         return config_wrong(b, open ? open : close, "open and close belong together: give both");
-    if (format_member(b, v, "format"))
+    if (config_member(b, v, "format"))
         return config_wrong(b, open, "give either format or open and close");
     p->pair = arena_zero(&b->c->arena, 1, sizeof *p->pair);
-    if (!split_pair_init(p->pair, format_text(b, open), format_text(b, close), &e))
+    if (!split_pair_init(p->pair, config_string(b, open), config_string(b, close), &e))
         return config_wrong(b, open, "%s", e.text);
     p->format = &p->pair->format;
     return true;
@@ -88,8 +75,8 @@ static bool format_read_pair(struct config_build *b, struct config_provider *p,
 bool config_format_read(struct config_build *b, struct config_provider *p,
                         const struct json_node *v)
 {
-    const struct json_node *format = format_member(b, v, "format");
-    bool pair = format_member(b, v, "open") || format_member(b, v, "close");
+    const struct json_node *format = config_member(b, v, "format");
+    bool pair = config_member(b, v, "open") || config_member(b, v, "close");
 
     if (!format && !pair && !provider_separates(p->url.host))
         p->format = split_format_auto();
@@ -99,7 +86,7 @@ bool config_format_read(struct config_build *b, struct config_provider *p,
         return false;
     if (p->starts_in_reasoning && !p->format)
         config_warn(b,
-                    format_member(b, v, "starts_in_reasoning"),
+                    config_member(b, v, "starts_in_reasoning"),
                     "starts_in_reasoning has no effect: without a format nothing says where the "
                     "reasoning ends; set format");
     p->asked_format = p->format ? format_copy(b, p->format, split_format_asked())

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/config_build.h"
-#include "net/http1.h"
 
 static bool config_header_token(str s)
 {

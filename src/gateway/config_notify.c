@@ -27,12 +27,6 @@ const char *config_notify_kind_name(enum config_notify_kind kind)
     return kinds[kind];
 }
 
-static const struct json_node *config_notify_member(struct config_build *b,
-                                                    const struct json_node *v, const char *key)
-{
-    return json_find(&b->source->doc, v, str_c(key));
-}
-
 static bool config_notify_url(struct config_build *b, const struct json_node *v, str url)
 {
     struct client_url parsed;
@@ -48,8 +42,8 @@ static bool config_notify_url(struct config_build *b, const struct json_node *v,
 
 static bool config_notify_has(struct config_build *b, const struct json_node *v, const char *name)
 {
-    return config_notify_member(b, v, arena_printf(&b->c->arena, "%s_env", name).p) ||
-           config_notify_member(b, v, arena_printf(&b->c->arena, "%s_file", name).p);
+    return config_member(b, v, arena_printf(&b->c->arena, "%s_env", name).p) ||
+           config_member(b, v, arena_printf(&b->c->arena, "%s_file", name).p);
 }
 
 /* The URL is a secret: no message quotes it. */
@@ -68,7 +62,7 @@ static bool config_notify_slack(struct config_build *b, const struct json_node *
                                 struct config_notify *t)
 {
     bool webhook = config_notify_has(b, v, "webhook_url"), token = config_notify_has(b, v, "token");
-    const struct json_node *api = config_notify_member(b, v, "api_url");
+    const struct json_node *api = config_member(b, v, "api_url");
     struct config_secret s = {.name = webhook ? "webhook_url" : "token",
                               .effect = EFFECT,
                               .to = &t->secret,
@@ -118,8 +112,8 @@ static bool config_notify_webhook(struct config_build *b, const struct json_node
         return config_wrong(
             b, v, "messages are signed: name the key with secret_env or secret_file");
     if (!config_secret_read(b, v, &s) ||
-        !config_notify_url(b, config_notify_member(b, v, "url"), t->url) ||
-        !config_headers_read(b, config_notify_member(b, v, "headers"), &t->headers))
+        !config_notify_url(b, config_member(b, v, "url"), t->url) ||
+        !config_headers_read(b, config_member(b, v, "headers"), &t->headers))
         return false;
     key = secret_reveal(&t->secret);
     if (t->secret.page &&
@@ -186,7 +180,7 @@ static bool config_notify_recipients(struct config_build *b, const struct json_n
 static bool config_notify_email(struct config_build *b, const struct json_node *v,
                                 struct config_notify *t)
 {
-    const struct json_node *to = config_notify_member(b, v, "to");
+    const struct json_node *to = config_member(b, v, "to");
     struct config_secret s = {.name = "password",
                               .effect = EFFECT,
                               .to = &t->secret,
@@ -198,8 +192,8 @@ static bool config_notify_email(struct config_build *b, const struct json_node *
         return config_wrong(b, v, "e-mail needs server, from and to");
     if (!t->username.n != !config_notify_has(b, v, "password"))
         return config_wrong(b, v, "username and password_env or password_file belong together");
-    if (!config_notify_server(b, config_notify_member(b, v, "server"), t) ||
-        !config_notify_address(b, config_notify_member(b, v, "from"), t->from) ||
+    if (!config_notify_server(b, config_member(b, v, "server"), t) ||
+        !config_notify_address(b, config_member(b, v, "from"), t->from) ||
         !config_notify_recipients(b, to, t) || !config_secret_read(b, v, &s))
         return false;
     if (t->security == CONFIG_NOTIFY_PLAIN && !config_is_loopback(t->host))
@@ -228,9 +222,9 @@ static void config_notify_events_read(struct config_build *b, const struct json_
 static bool config_notify_one(struct config_build *b, const struct json_node *key,
                               struct config_notify *t)
 {
-    const struct json_node *v = json_value(key), *slack = config_notify_member(b, v, "slack"),
-                           *webhook = config_notify_member(b, v, "webhook"),
-                           *email = config_notify_member(b, v, "email");
+    const struct json_node *v = json_value(key), *slack = config_member(b, v, "slack"),
+                           *webhook = config_member(b, v, "webhook"),
+                           *email = config_member(b, v, "email");
 
     t->name = config_text(b, key);
     t->missing = t->host = STR("");
@@ -240,7 +234,7 @@ static bool config_notify_one(struct config_build *b, const struct json_node *ke
         return config_wrong(b, key, "must have one of slack, webhook and email");
     if (!config_rows_read(b, &config_notify_rows, v, t))
         return false;
-    config_notify_events_read(b, config_notify_member(b, v, "events"), t);
+    config_notify_events_read(b, config_member(b, v, "events"), t);
     return slack     ? config_notify_slack(b, slack, t)
            : webhook ? config_notify_webhook(b, webhook, t)
                      : config_notify_email(b, email, t);

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "base/secret.h"
-#include "base/str.h"
 
 #define CONFIG_NOTIFY_MAX 32
 #define CONFIG_NOTIFY_TO_MAX 100 /* recipients of an e-mail */

@@ -6,30 +6,19 @@
 #include "gateway/config_build.h"
 #include "gateway/provider.h"
 
-#define USD(name, member)                                                                          \
-    {                                                                                              \
-        name, CONFIG_IS_USD, offsetof(struct config_model, price.member), NULL, 0, 1e6, NULL,      \
-            false                                                                                  \
-    }
+#define PRICE(member) offsetof(struct config_model, price.member)
 #define UNPRICED_NAMED 3 /* models that a warning names; of the others it gives the number */
 
 static const struct config_row rows[] = {
-    USD("input", rate.input),
-    USD("output", rate.output),
-    USD("cache_read", rate.cache_read),
-    USD("cache_write", rate.cache_write),
-    {"above.tokens",
-     CONFIG_IS_COUNT,
-     offsetof(struct config_model, price.above),
-     NULL,
-     1,
-     1e9,
-     NULL,
-     false},
-    USD("above.input", over.input),
-    USD("above.output", over.output),
-    USD("above.cache_read", over.cache_read),
-    USD("above.cache_write", over.cache_write),
+    {"input", CONFIG_IS_USD, PRICE(rate.input), NULL, 0, 1e6, NULL, false},
+    {"output", CONFIG_IS_USD, PRICE(rate.output), NULL, 0, 1e6, NULL, false},
+    {"cache_read", CONFIG_IS_USD, PRICE(rate.cache_read), NULL, 0, 1e6, NULL, false},
+    {"cache_write", CONFIG_IS_USD, PRICE(rate.cache_write), NULL, 0, 1e6, NULL, false},
+    {"above.tokens", CONFIG_IS_COUNT, PRICE(above), NULL, 1, 1e9, NULL, false},
+    {"above.input", CONFIG_IS_USD, PRICE(over.input), NULL, 0, 1e6, NULL, false},
+    {"above.output", CONFIG_IS_USD, PRICE(over.output), NULL, 0, 1e6, NULL, false},
+    {"above.cache_read", CONFIG_IS_USD, PRICE(over.cache_read), NULL, 0, 1e6, NULL, false},
+    {"above.cache_write", CONFIG_IS_USD, PRICE(over.cache_write), NULL, 0, 1e6, NULL, false},
 };
 
 /* The rates that hold beyond `above` are those below it where the file gives no other. */

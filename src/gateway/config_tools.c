@@ -15,12 +15,6 @@
 #define NAMES_MAX 1000 /* of a folder that are compared with one that is missing */
 #define NAME_SHOWN 60
 
-static const struct json_node *config_tools_member(struct config_build *b,
-                                                   const struct json_node *v, const char *key)
-{
-    return json_find(&b->source->doc, v, str_c(key));
-}
-
 /* ---- files ---- */
 
 bool config_has_room(struct config_build *b, const struct json_node *v)
@@ -34,7 +28,7 @@ bool config_file_read(struct arena *a, const char *path, size_t size_max, str *o
     struct stat st;
 
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return err_set(e, ERR_INPUT, "%s is a pipe, a socket or a device: name a file", path);
+        return err_input(e, "%s is a pipe, a socket or a device: name a file", path);
     return file_read(a, path, size_max, out, e);
 }
 
@@ -127,13 +121,13 @@ bool config_arguments_check(str schema, struct err *e)
     bool ok = json_open(&doc, schema, e);
 
     if (ok && json_root(&doc)->kind != JSON_OBJECT)
-        ok = err_set(e, ERR_INPUT, "must be a JSON Schema that is an object, such as {}");
+        ok = err_input(e, "must be a JSON Schema that is an object, such as {}");
     s = schema_new();
     ok = ok && schema_compile(s, schema, e);
     schema_free(s);
     type = ok ? json_find(&doc, json_root(&doc), STR("type")) : NULL;
     if (type && type->kind == JSON_STRING && !json_is(&doc, type, STR("object")))
-        ok = err_set(e, ERR_INPUT, "/type: must be object, because arguments are an object");
+        ok = err_input(e, "/type: must be object, because arguments are an object");
     json_release(&doc);
     return ok;
 }
@@ -166,7 +160,7 @@ static bool config_tools_env(struct config_build *b, const struct json_node *env
         vars[n++] = arena_join(&b->c->arena, name, STR("="), config_text(b, json_value(k))).p;
     }
     for (size_t i = 0; i < COUNT_OF(inherited); i++)
-        if (getenv(inherited[i]) && !config_tools_member(b, env, inherited[i]))
+        if (getenv(inherited[i]) && !config_member(b, env, inherited[i]))
             vars[n++] = arena_printf(&b->c->arena, "%s=%s", inherited[i], getenv(inherited[i])).p;
     t->env = vars;
     return true;
@@ -198,14 +192,13 @@ static bool config_tools_command(struct config_build *b, const struct json_node 
                                  struct config_tools *t)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *args = config_tools_member(b, v, "args"),
-                           *cwd = config_tools_member(b, v, "cwd");
+    const struct json_node *args = config_member(b, v, "args"), *cwd = config_member(b, v, "cwd");
     const char **argv = arena_zero(&b->c->arena, json_count(doc, args) + 2, sizeof *argv);
-    const struct json_node *env = config_tools_member(b, v, "env");
+    const struct json_node *env = config_member(b, v, "env");
     size_t n = 0;
     str folder = b->c->folder;
 
-    argv[n++] = config_text(b, config_tools_member(b, v, "command")).p;
+    argv[n++] = config_text(b, config_member(b, v, "command")).p;
     for (const struct json_node *w = json_first(doc, args); w; w = json_next(doc, args, w))
         argv[n++] = config_text(b, w).p;
     t->argv = argv;
@@ -213,11 +206,11 @@ static bool config_tools_command(struct config_build *b, const struct json_node 
     if (cwd && !config_resolve(b, cwd, config_text(b, cwd), &folder))
         return false;
     t->cwd = folder.n ? folder.p : "./";
-    if (!config_tools_env(b, env ? env : config_tools_member(b, v, "environment"), t))
+    if (!config_tools_env(b, env ? env : config_member(b, v, "environment"), t))
         return false;
     if (!config_tools_program(b, t))
         config_warn(b,
-                    config_tools_member(b, v, "command"),
+                    config_member(b, v, "command"),
                     "there is no program \"%.*s\": install it, or write its path",
                     NAME_SHOWN,
                     t->argv[0]);
@@ -227,22 +220,22 @@ static bool config_tools_command(struct config_build *b, const struct json_node 
 static bool config_tools_mcp(struct config_build *b, const struct json_node *v,
                              struct config_tools *t)
 {
-    const struct json_node *command = config_tools_member(b, v, "command"),
-                           *url = config_tools_member(b, v, "url");
+    const struct json_node *command = config_member(b, v, "command"),
+                           *url = config_member(b, v, "url");
     static const char *const of_command[] = {"args", "env", "environment", "cwd"};
 
     t->kind = CONFIG_TOOLS_MCP;
     if ((command != NULL) == (url != NULL))
         return config_wrong(b, v, "a server has either a command or a url");
-    if (command && config_tools_member(b, v, "headers"))
+    if (command && config_member(b, v, "headers"))
         return config_wrong(b, v, "headers are for a server with a url; give a program its env");
     if (command)
         return config_tools_command(b, v, t);
     for (size_t i = 0; i < COUNT_OF(of_command); i++)
-        if (config_tools_member(b, v, of_command[i]))
+        if (config_member(b, v, of_command[i]))
             return config_wrong(b, v, "%s is for a server with a command", of_command[i]);
     return config_tools_url(b, url, &t->url) &&
-           config_headers_read(b, config_tools_member(b, v, "headers"), &t->headers);
+           config_headers_read(b, config_member(b, v, "headers"), &t->headers);
 }
 
 /* JSON, or YAML that says the same. */
@@ -269,8 +262,8 @@ static bool config_openapi_json(struct config_build *b, const struct json_node *
 static bool config_tools_openapi(struct config_build *b, const struct json_node *v,
                                  struct config_tools *t)
 {
-    const struct json_node *file = config_tools_member(b, v, "openapi"),
-                           *base = config_tools_member(b, v, "base_url");
+    const struct json_node *file = config_member(b, v, "openapi"),
+                           *base = config_member(b, v, "base_url");
     str text = STR(""), line;
     struct err e;
 
@@ -286,13 +279,13 @@ static bool config_tools_openapi(struct config_build *b, const struct json_node 
     t->url = t->openapi.server;
     if (base ? !config_tools_url(b, base, &t->url) : !str_starts(t->url, STR("http")))
         return base ? false : config_wrong(b, v, "say where the service is: base_url");
-    return config_headers_read(b, config_tools_member(b, v, "headers"), &t->headers);
+    return config_headers_read(b, config_member(b, v, "headers"), &t->headers);
 }
 
 static bool config_tools_http(struct config_build *b, const struct json_node *v,
                               struct config_tools *t)
 {
-    const struct json_node *schema = config_tools_member(b, v, "schema");
+    const struct json_node *schema = config_member(b, v, "schema");
     struct err e;
 
     t->kind = CONFIG_TOOLS_HTTP;
@@ -304,8 +297,8 @@ static bool config_tools_http(struct config_build *b, const struct json_node *v,
         return false;
     if (schema && !config_arguments_check(t->schema, &e))
         return config_wrong(b, schema, "%s", e.text);
-    return config_tools_url(b, config_tools_member(b, v, "url"), &t->url) &&
-           config_headers_read(b, config_tools_member(b, v, "headers"), &t->headers);
+    return config_tools_url(b, config_member(b, v, "url"), &t->url) &&
+           config_headers_read(b, config_member(b, v, "headers"), &t->headers);
 }
 
 /* Sources with the same digest can share a running server. */
@@ -339,9 +332,9 @@ bool config_mcp_read(struct config_build *b, const struct json_node *v, struct c
 static bool config_tools_one(struct config_build *b, const struct json_node *key,
                              struct config_tools *t)
 {
-    const struct json_node *v = json_value(key), *mcp = config_tools_member(b, v, "mcp"),
-                           *openapi = config_tools_member(b, v, "openapi"),
-                           *http = config_tools_member(b, v, "http");
+    const struct json_node *v = json_value(key), *mcp = config_member(b, v, "mcp"),
+                           *openapi = config_member(b, v, "openapi"),
+                           *http = config_member(b, v, "http");
     bool ok;
 
     t->name = config_text(b, key);
@@ -354,7 +347,7 @@ static bool config_tools_one(struct config_build *b, const struct json_node *key
         return config_wrong(b, key, "this is the name of a built-in tool");
     if ((mcp != NULL) + (openapi != NULL) + (http != NULL) != 1)
         return config_wrong(b, key, "must have one of mcp, openapi and http");
-    if (!openapi && (config_tools_member(b, v, "base_url") || config_tools_member(b, v, "headers")))
+    if (!openapi && (config_member(b, v, "base_url") || config_member(b, v, "headers")))
         return config_wrong(b, key, "base_url and headers beside it belong to openapi");
     if (!config_rows_read(b, &config_tools_rows, v, t))
         return false;

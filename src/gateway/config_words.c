@@ -88,7 +88,7 @@ bool config_wrong(struct config_build *b, const struct json_node *v, const char 
     buf_init(&out, YAML_JSON_MAX);
     if (b->problem_count++ == 0) {
         config_words_report(b, v, words, &out);
-        err_set(b->e, ERR_INPUT, STR_FMT, STR_ARG(buf_str(&out)));
+        err_input(b->e, STR_FMT, STR_ARG(buf_str(&out)));
         buf_reset(&out);
     }
     if (b->sink) {
@@ -117,8 +117,7 @@ void config_warn(struct config_build *b, const struct json_node *v, const char *
     va_end(ap);
     buf_init(&out, 4096);
     config_words_report(b, v, words, &out);
-    b->c->warnings[b->c->warning_count++] = arena_dup(&b->c->arena, buf_str(&out));
-    buf_release(&out);
+    b->c->warnings[b->c->warning_count++] = arena_move_buf(&b->c->arena, &out);
 }
 
 /* ---- near names ---- */
@@ -259,11 +258,8 @@ static bool config_refuse_member(str name, const char *names, struct err *e)
          p = strtok_r(NULL, " ", &rest))
         list[n++] = p;
     config_words_advise(name, list, advice, sizeof advice);
-    return err_set(e,
-                   ERR_INPUT,
-                   STR_FMT ": there is no such member here%s",
-                   STR_ARG(utf8_cut_size(name, 60)),
-                   advice);
+    return err_input(
+        e, STR_FMT ": there is no such member here%s", STR_ARG(utf8_cut_size(name, 60)), advice);
 }
 
 bool config_check_members(const struct json *doc, const struct json_node *object, const char *names,

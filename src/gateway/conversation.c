@@ -11,8 +11,7 @@
  */
 #include "gateway/conversation.h"
 
-#include <pthread.h>
-
+#include "base/ctype.h"
 #include "base/map.h"
 #include "base/rand.h"
 
@@ -52,7 +51,7 @@ struct conversations *conversations_new(size_t count_max, const uint64_t seed[2]
         rand_os(t->seed, sizeof t->seed);
     pthread_mutex_init(&t->lock, NULL);
     map_init(&t->by_hash, NULL, count_max + 1);
-    t->places = base_alloc(count_max * sizeof *t->places);
+    t->places = base_reserve(count_max * sizeof *t->places);
     return t;
 }
 
@@ -61,7 +60,7 @@ void conversations_free(struct conversations *t)
     if (!t)
         return;
     map_release(&t->by_hash);
-    free(t->places);
+    base_unreserve(t->places, t->count_max * sizeof *t->places);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -124,20 +123,15 @@ static void conversation_hash_add(struct conversation_hash *h, str s)
     }
 }
 
-static bool conversation_is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static void conversation_hash_feed(struct conversation_hash *h, str s)
 {
     size_t end = s.n;
 
     assert(h->space_n <= CONVERSATION_SPACE);
-    while (end && conversation_is_blank(s.p[end - 1]))
+    while (end && char_is_space(s.p[end - 1]))
         end--;
     if (!h->begun)
-        for (; end && conversation_is_blank(*s.p); end--)
+        for (; end && char_is_space(*s.p); end--)
             s = str_slice(s, 1, s.n);
     if (end) {
         conversation_hash_add(h, (str){h->space, h->space_n});

@@ -4,9 +4,6 @@
  */
 #include "gateway/defer.h"
 
-#include "gateway/pipe/pipe.h"
-#include "wire/citations.h"
-
 #define DEFER_ARENA_MAX ((size_t)512 << 20) /* for the last frame, which is bounded as all are */
 
 struct defer_event {

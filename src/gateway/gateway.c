@@ -4,7 +4,6 @@
  */
 #include "gateway/gateway.h"
 
-#include "base/log.h"
 #include "gateway/call.h"
 #include "gateway/guesses.h"
 #include "gateway/provider.h"

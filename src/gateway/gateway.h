@@ -9,11 +9,9 @@
  */
 #pragma once
 
-#include "base/rand.h"
 #include "gateway/breaker.h"
 #include "gateway/cassette.h"
 #include "gateway/cassette_writer.h"
-#include "gateway/config.h"
 #include "gateway/conversation.h"
 #include "gateway/limits.h"
 #include "gateway/mask_work.h"
@@ -24,9 +22,6 @@
 #include "gateway/setup_cache.h"
 #include "gateway/vault_file.h"
 #include "live/hub.h"
-#include "mask/mask.h"
-#include "net/client.h"
-#include "store/store.h"
 #include "tokens/tokens.h"
 
 /* The parameters that a model refused, found by any loop. A new setup begins with none. */

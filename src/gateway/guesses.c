@@ -6,8 +6,6 @@
 
 #include "base/rand.h"
 
-#include <pthread.h>
-
 #define NEAR 4 /* places that one address may take */
 #define NS_PER_MS 1000000u
 

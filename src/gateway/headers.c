@@ -255,8 +255,8 @@ static bool headers_read_connection(const struct http1_head *h, struct headers_l
         list = h->fields[i].value;
         while (http1_list_next(&list, &item)) {
             if (out->n == HEADERS_CONNECTION_MAX)
-                return err_set(
-                    e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
+                return err_input(
+                    e, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
             out->names[out->n++] = item;
         }
     }

@@ -15,7 +15,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
 #include "net/http1.h"
 
 #define HEADERS_CONNECTION_MAX 16   /* names that a Connection header may list */

@@ -201,11 +201,11 @@ bool level_choose(const struct config *c, const struct chat_request *r, str head
     enum chat_level by_name, by_body, by_header = CHAT_LEVEL_NOT_GIVEN;
 
     if (header.n && !chat_level_parse(header, &by_header))
-        return err_set(e,
-                       ERR_INPUT,
-                       "the level \"" STR_FMT "\" is not known: none, minimal, low, medium, high, "
-                       "xhigh or max",
-                       STR_ARG(header));
+        return err_input(e,
+                         "the level \"" STR_FMT
+                         "\" is not known: none, minimal, low, medium, high, "
+                         "xhigh or max",
+                         STR_ARG(header));
     if (!level_find_model(c, r, out, &by_name))
         return level_refuse_model(c, r->model, key, e);
     by_body = level_requested(r, by_name);

@@ -7,7 +7,6 @@
 #include "base/map.h"
 
 #include <float.h>
-#include <pthread.h>
 
 #define NAMES_MAX 65536
 #define MINUTE_NS 60e9

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/mask_work.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 #define THREADS 2

@@ -2,7 +2,6 @@
 #include "gateway/metrics.h"
 
 #include "base/map.h"
-#include "base/rand.h"
 #include "gateway/metrics_cells.h"
 
 #define ID_MAX (METRICS_LABELS_MAX * (METRICS_LABEL_MAX + 1))
@@ -182,13 +181,6 @@ static void *metrics_cell(struct metrics_shard *s, enum metrics_set set, const s
 }
 
 /* ---- counting ---- */
-
-/* Only this thread writes the cell. */
-static void metrics_add(_Atomic uint64_t *at, uint64_t n)
-{
-    atomic_store_explicit(
-        at, atomic_load_explicit(at, memory_order_relaxed) + n, memory_order_relaxed);
-}
 
 static uint64_t metrics_known(int64_t n)
 {

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "gateway/summary.h"
 #include "store/store.h"
 

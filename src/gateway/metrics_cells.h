@@ -11,13 +11,9 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "gateway/metrics.h"
 #include "gateway/metrics_text.h"
 #include "split/split.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 #define METRICS_SLOTS 512u /* of a thread's table; a power of two, more than twice the series */
 #define METRICS_LABELS_MAX 3

@@ -284,6 +284,17 @@ static void metrics_commit_lines(struct metrics_text *t, const struct metrics_ga
         t, g->history_window_ms ? "mode=\"fast\"" : "mode=\"durable\"", &hist, &bounds);
 }
 
+#define QUEUE "queue=\"history\""
+#define OTLP "exporter=\"otlp\""
+#define GAUGE(name, labels, value, help)                                                           \
+    {                                                                                              \
+        PREFIX name, METRICS_GAUGE, help, labels, value                                            \
+    }
+#define COUNTER(name, labels, value, help)                                                         \
+    {                                                                                              \
+        PREFIX name, METRICS_COUNTER, help, labels, value                                          \
+    }
+
 static void metrics_gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
 {
     const struct {
@@ -292,63 +303,29 @@ static void metrics_gauge_lines(struct metrics_text *t, const struct metrics_gau
         const char *help, *labels;
         uint64_t value;
     } rows[] = {
-        {PREFIX "queue_depth",
-         METRICS_GAUGE,
-         "Bytes that wait in a queue.",
-         "queue=\"history\"",
-         g->queue_depth},
-        {PREFIX "queue_capacity",
-         METRICS_GAUGE,
-         "Bytes that a queue can hold.",
-         "queue=\"history\"",
-         g->queue_capacity},
-        {PREFIX "connections", METRICS_GAUGE, "Open connections of clients.", "", g->connections},
-        {PREFIX "history_pending_bytes",
-         METRICS_GAUGE,
-         "Bytes in the journal that are not in the tables yet.",
-         "",
-         g->history_pending},
-        {PREFIX "history_pending_records",
-         METRICS_GAUGE,
-         "Records in the journal that are not in the tables yet.",
-         "",
-         g->history_records},
-        {PREFIX "history_pending_seconds",
-         METRICS_GAUGE,
-         "Age of the oldest record that is not in the tables yet.",
-         "",
-         g->history_seconds},
-        {PREFIX "history_bytes", METRICS_GAUGE, "Size of the record.", "", g->history_bytes},
-        {PREFIX "history_free_bytes",
-         METRICS_GAUGE,
-         "Free disk space where the record is.",
-         "",
-         g->history_free},
-        {PREFIX "history_errors",
-         METRICS_COUNTER,
-         "Failed writes of the record.",
-         "",
-         g->history_errors},
-        {PREFIX "history_dropped",
-         METRICS_COUNTER,
-         "Records that were lost or not written.",
-         "",
-         g->history_dropped},
-        {PREFIX "export_queue_depth",
-         METRICS_GAUGE,
-         "Spans that wait to be sent.",
-         "exporter=\"otlp\"",
-         g->export_depth},
-        {PREFIX "export_sent",
-         METRICS_COUNTER,
-         "Spans that were sent.",
-         "exporter=\"otlp\"",
-         g->export_sent},
-        {PREFIX "export_dropped",
-         METRICS_COUNTER,
-         "Spans that were not sent.",
-         "exporter=\"otlp\"",
-         g->export_dropped},
+        GAUGE("queue_depth", QUEUE, g->queue_depth, "Bytes that wait in a queue."),
+        GAUGE("queue_capacity", QUEUE, g->queue_capacity, "Bytes that a queue can hold."),
+        GAUGE("connections", "", g->connections, "Open connections of clients."),
+        GAUGE("history_pending_bytes",
+              "",
+              g->history_pending,
+              "Bytes in the journal that are not in the tables yet."),
+        GAUGE("history_pending_records",
+              "",
+              g->history_records,
+              "Records in the journal that are not in the tables yet."),
+        GAUGE("history_pending_seconds",
+              "",
+              g->history_seconds,
+              "Age of the oldest record that is not in the tables yet."),
+        GAUGE("history_bytes", "", g->history_bytes, "Size of the record."),
+        GAUGE("history_free_bytes", "", g->history_free, "Free disk space where the record is."),
+        COUNTER("history_errors", "", g->history_errors, "Failed writes of the record."),
+        COUNTER(
+            "history_dropped", "", g->history_dropped, "Records that were lost or not written."),
+        GAUGE("export_queue_depth", OTLP, g->export_depth, "Spans that wait to be sent."),
+        COUNTER("export_sent", OTLP, g->export_sent, "Spans that were sent."),
+        COUNTER("export_dropped", OTLP, g->export_dropped, "Spans that were not sent."),
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

@@ -3,8 +3,6 @@
 
 #include "base/utf8.h"
 
-#include <stdatomic.h>
-
 static const char *const types[] = {
     [METRICS_COUNTER] = "counter",
     [METRICS_GAUGE] = "gauge",
@@ -70,12 +68,6 @@ void metrics_count(struct metrics_text *t, const char *label, const char *word, 
     metrics_line(t, "", labels, count, 1);
 }
 
-static void metrics_text_add_count(_Atomic uint64_t *at, uint64_t n)
-{
-    atomic_store_explicit(
-        at, atomic_load_explicit(at, memory_order_relaxed) + n, memory_order_relaxed);
-}
-
 void metrics_observe(struct metrics_hist *h, const struct metrics_bounds *b, uint64_t value)
 {
     size_t i = 0;
@@ -83,8 +75,8 @@ void metrics_observe(struct metrics_hist *h, const struct metrics_bounds *b, uin
     assert(b->count < COUNT_OF(h->buckets));
     while (i < b->count && value > b->at[i])
         i++;
-    metrics_text_add_count(&h->buckets[i], 1);
-    metrics_text_add_count(&h->sum, value);
+    metrics_add(&h->buckets[i], 1);
+    metrics_add(&h->sum, value);
 }
 
 uint64_t metrics_hist_count(const struct metrics_hist *h)

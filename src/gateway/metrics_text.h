@@ -14,6 +14,8 @@
 
 #include "base/buf.h"
 
+#include <stdatomic.h>
+
 #define METRICS_BOUNDS_MAX 16
 #define METRICS_LABEL_MAX 128 /* bytes of a label value, before escaping */
 
@@ -53,7 +55,12 @@ struct metrics_hist {
     _Atomic uint64_t buckets[METRICS_BOUNDS_MAX + 1];
 };
 
-/* Only one thread may write a histogram. */
+/* Only one thread may write a count or a histogram. */
+static inline void metrics_add(_Atomic uint64_t *at, uint64_t n)
+{
+    atomic_store_explicit(
+        at, atomic_load_explicit(at, memory_order_relaxed) + n, memory_order_relaxed);
+}
 void metrics_observe(struct metrics_hist *h, const struct metrics_bounds *b, uint64_t value);
 uint64_t metrics_hist_count(const struct metrics_hist *h);
 void metrics_hist_lines(struct metrics_text *t, const char *labels, const struct metrics_hist *h,

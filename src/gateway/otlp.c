@@ -8,8 +8,6 @@
  */
 #include "gateway/otlp.h"
 
-#include "base/json.h"
-#include "base/rand.h"
 #include "base/utf8.h"
 
 #define TEXT_MAX 1024 /* bytes of an attribute */

@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
-#include "base/err.h"
 #include "base/rand.h"
 #include "gateway/summary.h"
 

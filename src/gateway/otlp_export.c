@@ -6,13 +6,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/clock.h"
-#include "base/rand.h"
 #include "gateway/otlp.h"
 #include "net/client.h"
 #include "net/gzip.h"
-
-#include <pthread.h>
 
 #define QUEUE_MAX 8192
 #define QUEUE_SIZE_MAX ((size_t)32 << 20)
@@ -310,8 +306,7 @@ void otlp_add(struct otlp *o, const struct summary *c, const struct otlp_trace *
         free(item);
     } else {
         assert(!o->first == !o->last && !o->first == !o->depth);
-        *(o->last ? &o->last->next : &o->first) = item;
-        o->last = item;
+        LIST_APPEND(o->first, o->last, item);
         o->depth++;
         o->size += item->size;
         if (o->depth == BATCH_MAX)

@@ -6,8 +6,6 @@
 
 #include "base/map.h"
 
-#include <pthread.h>
-
 #define AGE_MAX_NS ((uint64_t)86400 * 1000000000)
 #define CHAIN_MAX 4096 /* responses of one conversation */
 #define RESPONSES_MAX ((size_t)1 << 20)

@@ -16,8 +16,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/err.h"
-#include "base/str.h"
 
 struct previous_responses;
 

@@ -9,8 +9,6 @@
  */
 #include "gateway/prices.h"
 
-#include "base/base.h"
-
 #define NONE (-1)
 
 struct price_row {

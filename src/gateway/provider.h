@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include "chat/chat.h"
 #include "wire/wire.h"
 
 #define PROVIDER_KEY_MIN 8 /* a shorter key may be an ordinary word of any text */

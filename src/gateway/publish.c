@@ -47,8 +47,7 @@ static void publish_tool(struct hub *h, const struct store_tool *t, str key, boo
         return;
     step_read(t->step, &stage, &agent);
     buf_init(&out, MEMBERS_MAX);
-    json_out_init(&o, &out);
-    json_out_object(&o);
+    json_out_init_object(&o, &out);
     json_member_str(&o, "communication_id", t->id);
     json_member_str(&o, "session_id", t->session_id);
     publish_text(&o, "parent_id", t->parent_id);

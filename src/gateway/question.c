@@ -4,6 +4,8 @@
  */
 #include "gateway/question.h"
 
+#include "base/ctype.h"
+
 #define NAME_MAX_SIZE 48
 #define ATTRIBUTES_MAX 256
 #define LOOK_MAX ((size_t)256 << 10) /* bytes of one part that are looked at */
@@ -156,11 +158,6 @@ static size_t question_skip(str s)
 
 /* ---- one part ---- */
 
-static bool question_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* The line of a Markdown heading at the front of s, or 0. */
 static size_t question_heading(str s)
 {
@@ -195,7 +192,7 @@ static bool question_words(struct question *q, str s, str *words)
 
         q->wrapped |= skip > 0;
         if (!skip)
-            skip = question_blank(rest.p[0]) ? 1 : q->begun ? 0 : question_heading(rest);
+            skip = char_is_space(rest.p[0]) ? 1 : q->begun ? 0 : question_heading(rest);
         if (!skip)
             break;
         from += skip;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/recall.h"
 
-#include "base/log.h"
 #include "gateway/gateway.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #define CONVERSATIONS_MAX 65536 /* places in conversations: two a call, mostly */

@@ -4,8 +4,6 @@
  */
 #include "gateway/retry.h"
 
-#include <time.h>
-
 bool retry_transient(int status)
 {
     return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 ||

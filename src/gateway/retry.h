@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/rand.h"
-#include "base/str.h"
 
 #define RETRY_WAIT_MAX_MS 60000 /* no retry if Retry-After is longer */
 

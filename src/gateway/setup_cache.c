@@ -4,6 +4,7 @@
  */
 #include "gateway/setup_cache.h"
 
+#include "base/ctype.h"
 #include "base/sha256.h"
 #include "gateway/gateway.h"
 
@@ -91,24 +92,14 @@ bool setup_cache_clean(struct setup_cache *l, const struct setup *s, str name)
 
 /* ---- counts ---- */
 
-static bool setup_cache_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool setup_cache_is_word(char c)
 {
-    return setup_cache_is_digit(c) || c == '_' || ((c | 32) >= 'a' && (c | 32) <= 'z');
-}
-
-static bool setup_cache_is_blank(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    return char_is_digit(c) || c == '_' || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
 static size_t setup_digits_end(str s, size_t at)
 {
-    while (at < s.n && setup_cache_is_digit(s.p[at]))
+    while (at < s.n && char_is_digit(s.p[at]))
         at++;
     return at;
 }
@@ -120,7 +111,7 @@ static size_t setup_next_of_counts(str s, size_t at)
     size_t end = at + 1;
 
     assert(at < s.n);
-    if (setup_cache_is_digit(s.p[at])) {
+    if (char_is_digit(s.p[at])) {
         end = setup_digits_end(s, at);
         return end - at <= MASK_COUNT_DIGITS ? end : at;
     }
@@ -131,7 +122,7 @@ static size_t setup_next_of_counts(str s, size_t at)
     }
     if (str_starts(str_slice(s, at, s.n), STR("null")))
         return at + 4;
-    return memchr("{},:", s.p[at], 4) || setup_cache_is_blank(s.p[at]) ? end : at;
+    return memchr("{},:", s.p[at], 4) || char_is_json_space(s.p[at]) ? end : at;
 }
 
 static bool setup_are_counts(str s)
@@ -161,11 +152,11 @@ static bool setup_differ_in_counts(str a, str b)
             i++, k++;
         if (i == a.n && k == b.n)
             return true;
-        while (i > 0 && setup_cache_is_digit(a.p[i - 1]))
+        while (i > 0 && char_is_digit(a.p[i - 1]))
             i--, k--;
         a_end = setup_digits_end(a, i);
         b_end = setup_digits_end(b, k);
-        if (i == 0 || !(a.p[i - 1] == ':' || setup_cache_is_blank(a.p[i - 1])) || a_end == i ||
+        if (i == 0 || !(a.p[i - 1] == ':' || char_is_json_space(a.p[i - 1])) || a_end == i ||
             b_end == k || b_end - k > MASK_COUNT_DIGITS || a_end == a.n || b_end == b.n ||
             a.p[a_end] != b.p[b_end])
             return false;

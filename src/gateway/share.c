@@ -5,7 +5,6 @@
 #include "gateway/share.h"
 
 #include "base/ctype.h"
-#include "gateway/vault_seal.h"
 #include "live/relay.h"
 
 #define TOPIC_LIMITS STR("limits")

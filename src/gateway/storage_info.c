@@ -4,7 +4,6 @@
  */
 #include "gateway/storage_info.h"
 
-#include "base/file.h"
 #include "gateway/config_build.h"
 
 #include <dirent.h>

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/err.h"
 #include "chat/chat.h"
 
 enum summary_source {

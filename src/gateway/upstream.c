@@ -215,7 +215,7 @@ static void upstream_unpack_wait(struct upstream *u)
     } else if (gzip_unpacker_is_whole(p->gzip)) {
         upstream_end(u);
     } else {
-        err_set(&e, ERR_INPUT, "it is cut short");
+        err_input(&e, "it is cut short");
         upstream_unpack_fail(u, &e);
     }
 }

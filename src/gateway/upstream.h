@@ -11,8 +11,6 @@
 #include "gateway/cassette.h"
 #include "gateway/cassette_writer.h"
 #include "gateway/config.h"
-#include "net/client.h"
-#include "net/loop.h"
 
 struct upstream_head {
     int status;

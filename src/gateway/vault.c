@@ -8,8 +8,6 @@
 #include "base/map.h"
 #include "base/rand.h"
 
-#include <pthread.h>
-
 #define AGE_MAX_NS ((uint64_t)86400 * 1000000000)
 #define SWEEP_NS ((uint64_t)600 * 1000000000)
 #define FRAGMENTS_MAX 256 /* of one call */
@@ -280,8 +278,7 @@ static void vault_append_fragment(struct vault *v, struct held *h, str name, str
     f->text = (str){f->bytes + name.n, text.n};
     memcpy(f->bytes, name.p, name.n);
     memcpy(f->bytes + name.n, text.p, text.n);
-    *(h->last ? &h->last->next : &h->first) = f;
-    h->last = f;
+    LIST_APPEND(h->first, h->last, f);
     h->count++;
     h->size += size;
     v->size += size;

@@ -6,8 +6,6 @@
 
 #include "gateway/provider.h"
 
-#include <pthread.h>
-
 #define FIRST_MS ((uint64_t)24 * 3600 * 1000) /* the client decides how long it waits */
 
 /* `chatgpt` is where Codex sends its calls after a login with ChatGPT; `codeassist` is where Gemini

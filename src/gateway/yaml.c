@@ -146,7 +146,7 @@ static bool yaml_plain(struct reader *r, str s)
     else if (yaml_is_one_of(s, falses))
         json_out_bool(&r->out, false);
     else if (yaml_is_one_of(s, unusable))
-        return err_set(r->e, ERR_INPUT, STR_FMT " is not a finite number", STR_ARG(s));
+        return err_input(r->e, STR_FMT " is not a finite number", STR_ARG(s));
     else if (yaml_number(s, &r->scratch))
         json_out_raw(&r->out, buf_str(&r->scratch));
     else
@@ -166,17 +166,16 @@ static size_t yaml_fill_in(struct reader *r, str s, size_t at)
         n++;
     if (n == 0 || n >= sizeof name || char_is_digit(s.p[at]) || at + n == s.n ||
         s.p[at + n] != '}') {
-        err_set(r->e,
-                ERR_INPUT,
-                "${ must be followed by the name of an environment variable and }; "
-                "write $${ for a plain ${");
+        err_input(r->e,
+                  "${ must be followed by the name of an environment variable and }; "
+                  "write $${ for a plain ${");
         return 0;
     }
     memcpy(name, s.p + at, n);
     name[n] = '\0';
     value = getenv(name);
     if (!value) {
-        err_set(r->e, ERR_INPUT, "the environment variable %s is not set", name);
+        err_input(r->e, "the environment variable %s is not set", name);
         return 0;
     }
     if (strlen(value) > YAML_VALUE_MAX) {
@@ -229,7 +228,7 @@ static bool yaml_expand_variables(struct reader *r, str s, str *out, str *raw)
 static bool yaml_key(struct reader *r, str s, bool is_plain)
 {
     if (is_plain && str_eq(s, STR("<<")))
-        return err_set(r->e, ERR_INPUT, "merge keys (<<) are not taken: write the values out");
+        return err_input(r->e, "merge keys (<<) are not taken: write the values out");
     gateway_yaml_mark(r, STR(""));
     json_out_key(&r->out, s);
     return true;
@@ -242,7 +241,7 @@ static bool yaml_scalar(struct reader *r, const yaml_event_t *ev)
     bool is_plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 
     if (memchr(s.p, 0, s.n))
-        return err_set(r->e, ERR_INPUT, "a text may not have a NUL in it");
+        return err_input(r->e, "a text may not have a NUL in it");
     if (l && l->mapping && !l->at_value) {
         l->at_value = true;
         return yaml_key(r, s, is_plain);
@@ -265,7 +264,7 @@ static bool yaml_open_level(struct reader *r, bool mapping)
     struct level *l = r->depth ? &r->levels[r->depth - 1] : NULL;
 
     if (l && l->mapping && !l->at_value)
-        return err_set(r->e, ERR_INPUT, "a key must be a plain name, not a list or a mapping");
+        return err_input(r->e, "a key must be a plain name, not a list or a mapping");
     if (r->depth == YAML_DEPTH_MAX)
         return err_set(r->e, ERR_LIMIT, "nested deeper than %d levels", YAML_DEPTH_MAX);
     if (l)
@@ -282,7 +281,7 @@ static bool yaml_open_level(struct reader *r, bool mapping)
 static bool yaml_begin_document(struct reader *r)
 {
     if (r->document)
-        return err_set(r->e, ERR_INPUT, "a second document: there may be only one in the file");
+        return err_input(r->e, "a second document: there may be only one in the file");
     r->document = true;
     return true;
 }
@@ -290,9 +289,9 @@ static bool yaml_begin_document(struct reader *r)
 static bool yaml_refuse_marks(struct reader *r, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     if (anchor)
-        return err_set(r->e, ERR_INPUT, "anchors and aliases are not taken: write the value out");
+        return err_input(r->e, "anchors and aliases are not taken: write the value out");
     if (tag)
-        return err_set(r->e, ERR_INPUT, "tags (!...) are not taken: write the value alone");
+        return err_input(r->e, "tags (!...) are not taken: write the value alone");
     return true;
 }
 
@@ -344,11 +343,10 @@ static bool yaml_unreadable(struct reader *r, str before, const char *problem)
         before = str_slice(before, newline + 1, before.n);
         r->line++;
     }
-    return err_set(r->e,
-                   ERR_INPUT,
-                   "byte %zu: %s; save the file as UTF-8, without control characters",
-                   before.n + 1,
-                   problem);
+    return err_input(r->e,
+                     "byte %zu: %s; save the file as UTF-8, without control characters",
+                     before.n + 1,
+                     problem);
 }
 
 static bool yaml_parse_failed(struct reader *r, const yaml_parser_t *p, str text)
@@ -359,15 +357,14 @@ static bool yaml_parse_failed(struct reader *r, const yaml_parser_t *p, str text
         return yaml_unreadable(r, str_slice(text, 0, p->problem_offset), problem);
     r->line = (unsigned)p->problem_mark.line + 1;
     if (yaml_tab_indents(text, r->line))
-        return err_set(r->e, ERR_INPUT, "a tab indents this line: YAML wants spaces");
-    return err_set(r->e,
-                   ERR_INPUT,
-                   "column %zu: %s%s%s; check indentation, quotes and brackets here and in the "
-                   "line above",
-                   p->problem_mark.column + 1,
-                   problem,
-                   p->context ? " " : "",
-                   p->context ? p->context : "");
+        return err_input(r->e, "a tab indents this line: YAML wants spaces");
+    return err_input(r->e,
+                     "column %zu: %s%s%s; check indentation, quotes and brackets here and in the "
+                     "line above",
+                     p->problem_mark.column + 1,
+                     problem,
+                     p->context ? " " : "",
+                     p->context ? p->context : "");
 }
 
 static bool yaml_pump(struct reader *r, str text)
@@ -392,7 +389,7 @@ static bool yaml_pump(struct reader *r, str text)
     yaml_parser_delete(&parser);
     if (ok && !r->document) {
         r->line = 1;
-        return err_set(r->e, ERR_INPUT, "the file is empty: write the settings into it");
+        return err_input(r->e, "the file is empty: write the settings into it");
     }
     return ok;
 }
@@ -414,11 +411,10 @@ static bool yaml_unique_keys(struct reader *r, const struct json *doc, const str
         first = map_find(&seen, name);
         assert((size_t)(k - doc->nodes) < r->count);
         r->line = r->marks[k - doc->nodes].line;
-        ok = first ? err_set(r->e,
-                             ERR_INPUT,
-                             "\"" STR_FMT "\" is given twice, first in line %llu",
-                             STR_ARG(str_slice(name, 0, 64)),
-                             (unsigned long long)first->value.u64)
+        ok = first ? err_input(r->e,
+                               "\"" STR_FMT "\" is given twice, first in line %llu",
+                               STR_ARG(str_slice(name, 0, 64)),
+                               (unsigned long long)first->value.u64)
                    : map_set(&seen, name, MAP_U64(r->line), r->e);
     }
     map_release(&seen);

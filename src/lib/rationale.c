@@ -4,7 +4,6 @@
  */
 #include "rationale.h"
 
-#include "base/arena.h"
 #include "split/extract.h"
 #include "split/reader.h"
 #include "tokens/tokens.h"

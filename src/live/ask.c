@@ -31,11 +31,11 @@ static bool ask_read_channel(const struct json *doc, struct arena *a, struct ask
     str text;
 
     if (!json_text(doc, v, a, &text) || !text.n) {
-        err_set(e, ERR_INPUT, "\"channel\" must be the name of a channel");
+        err_input(e, "\"channel\" must be the name of a channel");
         return ask_set_error(code, "invalid_message");
     }
     if (text.n > sizeof out->channel) {
-        err_set(e, ERR_INPUT, "no channel has a name of %zu bytes", text.n);
+        err_input(e, "no channel has a name of %zu bytes", text.n);
         return ask_set_error(code, "unknown_channel");
     }
     memcpy(out->channel, text.p, text.n);
@@ -50,8 +50,7 @@ static bool ask_read_message(const struct json *doc, struct arena *a, struct ask
     const struct json_node *type = json_find(doc, root, STR("type"));
 
     if (root->kind != JSON_OBJECT || !type || type->kind != JSON_STRING) {
-        err_set(
-            e, ERR_INPUT, "a message is an object with a \"type\": subscribe, unsubscribe, ping");
+        err_input(e, "a message is an object with a \"type\": subscribe, unsubscribe, ping");
         return ask_set_error(code, "invalid_message");
     }
     for (size_t i = 0; i < COUNT_OF(types); i++)
@@ -59,10 +58,9 @@ static bool ask_read_message(const struct json *doc, struct arena *a, struct ask
             out->kind = types[i].kind;
             return !types[i].channel || ask_read_channel(doc, a, out, code, e);
         }
-    err_set(e,
-            ERR_INPUT,
-            "the type " STR_FMT " is not known: subscribe, unsubscribe, ping",
-            STR_ARG(utf8_cut_size(json_raw(doc, type), 60)));
+    err_input(e,
+              "the type " STR_FMT " is not known: subscribe, unsubscribe, ping",
+              STR_ARG(utf8_cut_size(json_raw(doc, type), 60)));
     return ask_set_error(code, "unknown_type");
 }
 

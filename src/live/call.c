@@ -9,21 +9,16 @@
 
 /* ---- publishing ---- */
 
-static bool hub_call_tells(const struct hub_channel *to)
-{
-    return atomic_load_explicit(&to->watched, memory_order_acquire);
-}
-
 static bool hub_call_relays(const struct hub_call *c)
 {
-    return !c->b.mirror && hub_call_tells(&c->hub->relay);
+    return !c->b.mirror && hub_channel_tells(&c->hub->relay);
 }
 
 bool hub_call_watched(const struct hub_call *c)
 {
     const struct hub_channel *of = c ? c->channel : NULL;
 
-    return of && (hub_call_tells(&c->hub->dash) || hub_call_tells(of) || hub_call_relays(c));
+    return of && (hub_channel_tells(&c->hub->dash) || hub_channel_tells(of) || hub_call_relays(c));
 }
 
 static void hub_call_flush_all(struct hub_call *c, enum hub_flush how)
@@ -46,7 +41,7 @@ static void hub_call_publish_status(struct hub_call *c)
     struct hub_channel *to[] = {&h->dash, c->channel};
 
     for (size_t i = 0; i < COUNT_OF(to); i++) {
-        if (!hub_call_tells(to[i]))
+        if (!hub_channel_tells(to[i]))
             continue;
         hub_send_status(h, to[i], c, false);
         hub_call_publish_message(c, to[i], c->b.thoughts ? HUB_SEES_NONE : HUB_ANYONE);
@@ -67,7 +62,7 @@ static void hub_call_publish_begin(struct hub_call *c, bool first)
     struct hub_channel *to[] = {&h->dash, c->channel};
 
     for (size_t i = 0; i < COUNT_OF(to); i++) {
-        if (!hub_call_tells(to[i]))
+        if (!hub_channel_tells(to[i]))
             continue;
         if (first)
             hub_publish_session(c, to[i], NULL, HUB_ANYONE);
@@ -101,7 +96,7 @@ static void hub_call_publish_end(struct hub_call *c, const struct hub_end *e, bo
     if (e->error_thought)
         hidden.error_message = STR("the call failed; its error quotes reasoning, which is hidden");
     for (size_t i = 0; i < COUNT_OF(to); i++) {
-        if (!hub_call_tells(to[i]))
+        if (!hub_channel_tells(to[i]))
             continue;
         if (split)
             hub_call_publish_end_to(c, to[i], &hidden, HUB_SEES_NONE, last);
@@ -436,11 +431,11 @@ static void hub_call_mark_dirty(struct hub_call *c)
     struct hub_port *p = c->home;
 
     assert(p && c->channel);
-    if (!c->news[HUB_NEWS_SESSION].at && hub_call_tells(c->channel)) {
+    if (!c->news[HUB_NEWS_SESSION].at && hub_channel_tells(c->channel)) {
         hub_news_add(p, c, HUB_NEWS_SESSION);
         loop_defer(p->loop, &p->flush);
     }
-    if (!c->news[HUB_NEWS_LATE].at && (hub_call_tells(&c->hub->dash) || hub_call_relays(c))) {
+    if (!c->news[HUB_NEWS_LATE].at && (hub_channel_tells(&c->hub->dash) || hub_call_relays(c))) {
         hub_news_add(p, c, HUB_NEWS_LATE);
         if (!p->late_timer.slot)
             loop_timer_set(p->loop, &p->late_timer, PERIOD_MS);

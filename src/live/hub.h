@@ -37,9 +37,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/err.h"
 #include "net/loop.h"
 
 #define HUB_CALLS_MAX 20000              /* running calls that are published */

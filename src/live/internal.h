@@ -24,13 +24,8 @@
 #pragma once
 
 #include "base/json.h"
-#include "base/map.h"
-#include "live/hub.h"
 #include "live/port.h"
 #include "live/relay.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 enum hub_channel_kind {
     HUB_DASH,
@@ -79,6 +74,11 @@ struct hub_channel {
     struct hub_message *last;
     struct hub_channel *older, *newer;
 };
+
+static inline bool hub_channel_tells(const struct hub_channel *to)
+{
+    return atomic_load_explicit(&to->watched, memory_order_acquire);
+}
 
 /* A text of a call; `raw` is not filtered yet. */
 struct hub_reported {

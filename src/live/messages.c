@@ -32,8 +32,7 @@ static void hub_words_open(struct hub *h, struct json_out *o)
 {
     h->passing = false;
     buf_reset(&h->scratch);
-    json_out_init(o, &h->scratch);
-    json_out_object(o);
+    json_out_init_object(o, &h->scratch);
 }
 
 static void hub_words_begin(struct hub *h, struct json_out *o, const struct hub_channel *to,

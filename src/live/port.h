@@ -7,9 +7,6 @@
 #include "base/map.h"
 #include "live/hub.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 struct hub_sub {
     struct hub_viewer *viewer;
     struct hub_place *place;

@@ -124,8 +124,7 @@ static void relay_peer_watches(struct hub *h, unsigned peer, bool watches)
 static void relay_begin(struct buf *b, struct json_out *o, const char *kind)
 {
     buf_init(b, MEMBERS_MAX);
-    json_out_init(o, b);
-    json_out_object(o);
+    json_out_init_object(o, b);
     json_member_str(o, "relay", str_c(kind));
 }
 

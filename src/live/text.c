@@ -188,11 +188,6 @@ void hub_call_take(struct hub_call *c)
 
 /* ---- publishing ---- */
 
-static bool hub_text_tells(const struct hub_channel *to)
-{
-    return atomic_load_explicit(&to->watched, memory_order_acquire);
-}
-
 static struct hub_channel *hub_text_channel_at(struct hub_call *c, enum hub_channel_kind kind)
 {
     return kind == HUB_DASH ? &c->hub->dash : kind == HUB_RELAY ? &c->hub->relay : c->channel;
@@ -230,7 +225,7 @@ static void hub_text_publish(struct hub_call *c, enum hub_text kind, struct hub_
         hub_text_reported_add(sent, str_slice(text, 0, skip));
         text = str_slice(text, skip, text.n);
     }
-    if (text.n && how != HUB_FLUSH_QUIET && hub_text_tells(to)) {
+    if (text.n && how != HUB_FLUSH_QUIET && hub_channel_tells(to)) {
         hub_send_text(c->hub, to, c, kind, text, sent->units);
         hub_publish(c->hub, to, hub_message_new(c->hub, to, c->about->key, audience));
     }

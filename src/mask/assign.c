@@ -80,10 +80,10 @@ static bool mask_name_around(struct place *p, size_t at)
     while (from > 0 && at - from < NAME_SIDE_MAX && mask_is(MASK_C_DOTTED, s.p[from - 1]))
         from--;
     assert(from <= at && at <= end);
-    if (from > 1 && s.p[from - 1] == ' ' && mask_is_alpha(s.p[from - 2])) {
+    if (from > 1 && s.p[from - 1] == ' ' && char_is_letter(s.p[from - 2])) {
         size_t before = from - 1;
 
-        while (before > 0 && from - before < 16 && mask_is_alpha(s.p[before - 1]))
+        while (before > 0 && from - before < 16 && char_is_letter(s.p[before - 1]))
             before--;
         if (mask_goes_on(p->t, from, STR("key")) == MASK_YES)
             from = before;
@@ -107,7 +107,7 @@ static bool mask_is_flag(const struct place *p)
     str s = p->t->s;
 
     return p->name_from < s.n && s.p[p->name_from] == '-' &&
-           (p->name_from == 0 || !mask_is_alnum(s.p[p->name_from - 1]));
+           (p->name_from == 0 || !char_is_alnum(s.p[p->name_from - 1]));
 }
 
 /* After "is", "was" or "to" the value counts as a secret only if it looks like one. */
@@ -162,7 +162,7 @@ static bool mask_sign_behind(struct place *p)
     c = mask_assign_peek(p, p->i);
     if (c == ':' || c == '=') {
         p->i++;
-        p->tight = close && c == '=' && !mask_is_space(mask_assign_peek(p, p->i));
+        p->tight = close && c == '=' && !char_is_space(mask_assign_peek(p, p->i));
         p->equal = c == '=' && mask_assign_peek(p, p->i) == '=';
         mask_skip_of(p, "=>~:", 2);
         return true;
@@ -179,7 +179,7 @@ static bool mask_sign_behind(struct place *p)
     if (c == 'u' && quotes > 0 && p->t->s.p[p->i - 1] == '\\' &&
         (mask_assign_word_at(p, p->i, "u003d") || mask_assign_word_at(p, p->i, "u003a"))) {
         p->i += 5; /* = and : in JSON */
-        p->tight = !mask_is_space(mask_assign_peek(p, p->i));
+        p->tight = !char_is_space(mask_assign_peek(p, p->i));
         return true;
     }
     if (c == '>' && p->name_from > 0 && p->t->s.p[p->name_from - 1] == '<') {
@@ -195,14 +195,14 @@ static bool mask_sign_behind(struct place *p)
             return true;
         p->i = was;
     }
-    if (mask_is_flag(p) && p->i > name_end && mask_is_space(p->t->s.p[p->i - 1]))
+    if (mask_is_flag(p) && p->i > name_end && char_is_space(p->t->s.p[p->i - 1]))
         return true;
     after = p->i;
     p->i = name_end;
     if (pair_behind(p))
         return true;
     p->i = after;
-    return p->i > name_end && mask_is_space(p->t->s.p[p->i - 1]) && prose_behind(p);
+    return p->i > name_end && char_is_space(p->t->s.p[p->i - 1]) && prose_behind(p);
 }
 
 /* ---- the value ---- */
@@ -212,7 +212,7 @@ static str mask_assign_lower(str s, char out[32])
     size_t n = s.n < 32 ? s.n : 32;
 
     for (size_t i = 0; i < n; i++)
-        out[i] = (char)(mask_is_alpha(s.p[i]) ? s.p[i] | 32 : s.p[i]);
+        out[i] = (char)(char_is_letter(s.p[i]) ? s.p[i] | 32 : s.p[i]);
     return (str){out, n};
 }
 
@@ -247,7 +247,7 @@ static bool mask_stands_for(str v)
 static bool mask_is_odd(str v)
 {
     for (size_t i = 0; i < v.n; i++)
-        if (!mask_is_alpha(v.p[i]) ||
+        if (!char_is_letter(v.p[i]) ||
             (i > 0 && v.p[i] >= 'A' && v.p[i] <= 'Z' && v.p[i - 1] >= 'a' && v.p[i - 1] <= 'z'))
             return true;
     return false;
@@ -259,8 +259,8 @@ static bool mask_is_mixed(str v)
     bool digit = false, letter = false;
 
     for (size_t i = 0; i < v.n; i++) {
-        digit |= mask_is_digit(v.p[i]);
-        letter |= mask_is_alpha(v.p[i]);
+        digit |= char_is_digit(v.p[i]);
+        letter |= char_is_letter(v.p[i]);
     }
     return digit && letter && v.n >= 6;
 }
@@ -272,14 +272,14 @@ static bool mask_is_code(str v)
 
     for (size_t i = 0; i < v.n; i++) {
         if (v.p[i] == '(' || v.p[i] == '[')
-            return i > 0 && (mask_is_alnum(v.p[i - 1]) || v.p[i - 1] == '_') && !digits;
-        if (v.p[i] == '.' && i > 2 && i + 2 < v.n && !digits && mask_is_alpha(v.p[i + 1]) &&
+            return i > 0 && (char_is_alnum(v.p[i - 1]) || v.p[i - 1] == '_') && !digits;
+        if (v.p[i] == '.' && i > 2 && i + 2 < v.n && !digits && char_is_letter(v.p[i + 1]) &&
             (str_starts(v, STR("self.")) || str_starts(v, STR("this.")) ||
              str_starts(v, STR("config.")) || str_starts(v, STR("settings.")) ||
              str_starts(v, STR("args.")) || str_starts(v, STR("req.")) ||
              str_starts(v, STR("request.")) || str_starts(v, STR("ctx."))))
             return true;
-        digits |= mask_is_digit(v.p[i]);
+        digits |= char_is_digit(v.p[i]);
     }
     return false;
 }
@@ -291,7 +291,7 @@ static bool mask_ends_pair(struct place *p, size_t at)
     size_t i = at + 1;
 
     assert(at < p->t->s.n);
-    if (mask_assign_peek(p, i) == '\0' || mask_is_space(mask_assign_peek(p, i)))
+    if (mask_assign_peek(p, i) == '\0' || char_is_space(mask_assign_peek(p, i)))
         return true;
     while (i - at < 40 && (mask_is(MASK_C_DOTTED, mask_assign_peek(p, i)) ||
                            mask_assign_peek(p, i) == ' ' || mask_assign_peek(p, i) == '"'))
@@ -306,7 +306,7 @@ static size_t mask_bare_end(struct place *p, size_t max)
     char c;
 
     for (; i - p->i < max && ((c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n); i++) {
-        if (mask_is_space(c) || c == '"' || c == '\'' || c == '<' || c == '>' || c == '`')
+        if (char_is_space(c) || c == '"' || c == '\'' || c == '<' || c == '>' || c == '`')
             break;
         if ((c == ',' || c == ';' || c == '&') && mask_ends_pair(p, i))
             break;
@@ -336,7 +336,7 @@ static size_t mask_assign_line_end(struct place *p, size_t i)
             break;
         i++;
     }
-    while (i > from && mask_is_space(p->t->s.p[i - 1]))
+    while (i > from && char_is_space(p->t->s.p[i - 1]))
         i--;
     return i;
 }
@@ -409,7 +409,7 @@ static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
     }
     if (p->short_of)
         return MASK_MORE;
-    if (p->equal || (v.n < 3 && mask_is_digit(v.n ? v.p[0] : '-')))
+    if (p->equal || (v.n < 3 && char_is_digit(v.n ? v.p[0] : '-')))
         return MASK_NO; /* a comparison (==) or a count (1 or 2 digits) */
     if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !mask_is_code(v)) {
         end = mask_assign_line_end(p, end);
@@ -463,7 +463,7 @@ static size_t mask_assign_block_end(struct place *p, struct mask_open *open)
         *open = (struct mask_open){.end = MASK_END_OUTDENT, .n = col - 1};
     for (;;) {
         while (at < s.n && s.p[at] != '\n')
-            if (!mask_is_space(s.p[at++]))
+            if (!char_is_space(s.p[at++]))
                 end = at;
         if (at == s.n)
             break;
@@ -471,7 +471,7 @@ static size_t mask_assign_block_end(struct place *p, struct mask_open *open)
         for (deep = 0; at + deep < s.n && s.p[at + deep] == ' ';)
             deep++;
         at += deep;
-        if (at < s.n && !mask_is_space(s.p[at]) && (deep < col || col == 0))
+        if (at < s.n && !char_is_space(s.p[at]) && (deep < col || col == 0))
             break;
     }
     p->short_of |= at == s.n && !p->t->final;
@@ -536,7 +536,7 @@ enum mask_found mask_match_key(const struct mask_view *t, size_t at, const void 
     if (f != MASK_YES)
         return f;
     while (prefixed && from > 0 && at - from < NAME_SIDE_MAX &&
-           (mask_is_alpha(t->s.p[from - 1]) || t->s.p[from - 1] == '-'))
+           (char_is_letter(t->s.p[from - 1]) || t->s.p[from - 1] == '-'))
         from--;
     if (from == 0 || (t->s.p[from - 1] != '?' && t->s.p[from - 1] != '&'))
         return MASK_NO;

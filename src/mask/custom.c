@@ -14,8 +14,6 @@
 #include "base/utf8.h"
 #include "mask/internal.h"
 
-#include <time.h>
-
 #define MATCH_LIMIT 20000u
 #define DEPTH_LIMIT 5000u
 #define HEAP_LIMIT_KIB 8192u
@@ -50,11 +48,8 @@ static pcre2_code *mask_custom_compile(str pattern, struct err *e)
 
         if (pcre2_get_error_message(problem, why, sizeof why) < 0)
             why[0] = '\0';
-        err_set(e,
-                ERR_INPUT,
-                "not a regular expression: %s at character %zu",
-                (const char *)why,
-                (size_t)at + 1);
+        err_input(
+            e, "not a regular expression: %s at character %zu", (const char *)why, (size_t)at + 1);
     }
     return code;
 }
@@ -88,17 +83,17 @@ static bool mask_custom_check(const struct mask_pattern *p, pcre2_code **out, st
     pcre2_code *code;
 
     if (!mask_name_ok(p->name))
-        return err_set(e, ERR_INPUT, "a name has 1 to 64 letters, digits, dots, - or _");
+        return err_input(e, "a name has 1 to 64 letters, digits, dots, - or _");
     if (p->pattern.n == 0 || p->pattern.n > MASK_PATTERN_SIZE_MAX)
-        return err_set(e, ERR_INPUT, "a pattern has 1 to %d bytes", MASK_PATTERN_SIZE_MAX);
+        return err_input(e, "a pattern has 1 to %d bytes", MASK_PATTERN_SIZE_MAX);
     if (p->replacement.n > 1024)
-        return err_set(e, ERR_INPUT, "a replacement has at most 1024 bytes");
+        return err_input(e, "a replacement has at most 1024 bytes");
     code = mask_custom_compile(p->pattern, e);
     if (!code)
         return false;
     if (mask_matches_nothing(code)) {
         pcre2_code_free(code);
-        return err_set(e, ERR_INPUT, "the pattern matches the empty text, so it would be anywhere");
+        return err_input(e, "the pattern matches the empty text, so it would be anywhere");
     }
     *out = code;
     return true;

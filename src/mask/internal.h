@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "base/ctype.h"
 #include "mask/lead.h"
 #include "mask/mask.h"
 
@@ -176,26 +177,6 @@ enum mask_class {
     MASK_C_B64,   /* alnum + / = */
     MASK_C_DOTTED /* alnum _ - . */
 };
-
-static inline bool mask_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static inline bool mask_is_alpha(char c)
-{
-    return (c | 32) >= 'a' && (c | 32) <= 'z';
-}
-
-static inline bool mask_is_alnum(char c)
-{
-    return mask_is_digit(c) || mask_is_alpha(c);
-}
-
-static inline bool mask_is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
 
 /* The classes of each character, one bit each. */
 extern const unsigned char mask_classes[256];

@@ -151,7 +151,7 @@ static bool mask_is_data_url(str s)
     if (at == STR_NONE || !str_starts(s, STR("data:")))
         return false;
     for (size_t i = 0; i < at; i++)
-        if (mask_is_space(s.p[i]))
+        if (char_is_space(s.p[i]))
             return false;
     at = mask_run(s, at + 8, MASK_C_B64);
     return at == s.n; /* text after the data means that it is not data only */
@@ -352,7 +352,7 @@ static inline bool mask_json_is_name(str src, size_t end)
 {
     do
         end++;
-    while (end < src.n && mask_is_space(src.p[end]));
+    while (end < src.n && char_is_space(src.p[end]));
     return end < src.n && src.p[end] == ':';
 }
 

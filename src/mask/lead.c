@@ -23,11 +23,11 @@ static bool lead_char_is(char lead, char c)
     if (lead == '~')
         return true;
     if (lead == '#')
-        return mask_is_digit(c);
+        return char_is_digit(c);
     if (lead == '^')
         return c >= 'A' && c <= 'Z';
     if (lead >= 'a' && lead <= 'z')
-        return mask_is_alpha(c) && (c | 32) == lead;
+        return char_is_letter(c) && (c | 32) == lead;
     return lead == c;
 }
 

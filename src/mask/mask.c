@@ -71,17 +71,6 @@ void mask_free(struct mask *m)
     free(m);
 }
 
-str mask_copy(const struct mask *m, str text, struct arena *a)
-{
-    struct buf out;
-
-    buf_init(&out, 4 * text.n + 65536);
-    if (m && mask_text(m, text, &out, NULL))
-        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return text;
-}
-
 size_t mask_rule_count(const struct mask *m)
 {
     return m->rule_count;

@@ -29,8 +29,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
 
 #define MASK_PATTERNS_MAX 64
 #define MASK_PATTERN_SIZE_MAX 4096
@@ -101,10 +99,6 @@ bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_
 struct json;
 bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out,
                    struct mask_counts *counts);
-/* The text without secrets, in the arena if it had any; m may be NULL. MASK_LEFT_OUT if the masked
- * text is too large. */
-struct arena;
-str mask_copy(const struct mask *m, str text, struct arena *a);
 /* Whether valid JSON has nothing to mask, as far as the filter shows without parsing. Then none of
  * its strings has anything to mask, either. */
 bool mask_json_clean(const struct mask *m, str in);

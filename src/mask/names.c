@@ -97,10 +97,10 @@ static str mask_names_plain(str name, char out[MASK_NAME_SEEN])
     if (name.n > MASK_NAME_SEEN)
         name = str_slice(name, name.n - MASK_NAME_SEEN, name.n);
     for (size_t i = 0; i < name.n; i++)
-        if (mask_is_alnum(name.p[i]))
-            out[n++] = (char)(mask_is_alpha(name.p[i]) ? name.p[i] | 32 : name.p[i]);
+        if (char_is_alnum(name.p[i]))
+            out[n++] = (char)(char_is_letter(name.p[i]) ? name.p[i] | 32 : name.p[i]);
     assert(n <= MASK_NAME_SEEN);
-    while (n > 0 && mask_is_digit(out[n - 1]))
+    while (n > 0 && char_is_digit(out[n - 1]))
         n--;
     return (str){out, n};
 }
@@ -117,7 +117,7 @@ static inline bool mask_comes_before(str name, size_t *at, uint32_t letters)
 {
     unsigned c;
 
-    while (*at > 0 && !mask_is_alnum(name.p[*at - 1]))
+    while (*at > 0 && !char_is_alnum(name.p[*at - 1]))
         --*at;
     if (*at == 0)
         return false;
@@ -151,7 +151,7 @@ static bool mask_names_may_be(str name)
     size_t at = name.n;
     const uint32_t *of;
 
-    while (at > 0 && !mask_is_alpha(name.p[at - 1]))
+    while (at > 0 && !char_is_letter(name.p[at - 1]))
         at--;
     if (at == 0)
         return false;

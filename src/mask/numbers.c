@@ -112,13 +112,13 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
     (void)arg;
     if (s.p[at] < '2' || s.p[at] > '6') /* no issuer has such a number */
         return MASK_NO;
-    if (at > 0 && (mask_is_digit(s.p[at - 1]) ||
-                   (s.p[at - 1] == '.' && at > 1 && mask_is_digit(s.p[at - 2]))))
+    if (at > 0 && (char_is_digit(s.p[at - 1]) ||
+                   (s.p[at - 1] == '.' && at > 1 && char_is_digit(s.p[at - 2]))))
         return MASK_NO;
     for (;;) {
         size_t j;
 
-        while (i < s.n && n <= CARD_DIGITS_MAX && mask_is_digit(s.p[i])) {
+        while (i < s.n && n <= CARD_DIGITS_MAX && char_is_digit(s.p[i])) {
             if (n < CARD_DIGITS_MAX)
                 digits[n] = s.p[i];
             n++;
@@ -134,13 +134,13 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
             break;
         if (i + j >= s.n && !t->final)
             return MASK_MORE;
-        if (i + j >= s.n || !mask_is_digit(s.p[i + j]))
+        if (i + j >= s.n || !char_is_digit(s.p[i + j]))
             break;
         i += j;
         group = 0;
         groups++;
     }
-    if (end == 0 || (end < s.n && mask_is_digit(s.p[end])))
+    if (end == 0 || (end < s.n && char_is_digit(s.p[end])))
         return MASK_NO;
     assert(at + 13 <= end && end <= s.n);
     *out = (struct mask_span){at, end, MASK_RULE_CARD, 0, {0}};
@@ -163,10 +163,10 @@ enum mask_found mask_match_phone(const struct mask_view *t, size_t at, const voi
     size_t from = plus || open ? at - 1 : at, i = at, end = at, digits = 0, groups[8] = {0}, g = 0;
 
     (void)arg;
-    if (from > 0 && (mask_is_alnum(s.p[from - 1]) || memchr("._-=/", s.p[from - 1], 5)))
+    if (from > 0 && (char_is_alnum(s.p[from - 1]) || memchr("._-=/", s.p[from - 1], 5)))
         return MASK_NO;
     for (; i < s.n && digits <= 16; i++) {
-        if (mask_is_digit(s.p[i])) {
+        if (char_is_digit(s.p[i])) {
             digits++;
             groups[g]++;
             end = i + 1;
@@ -181,7 +181,7 @@ enum mask_found mask_match_phone(const struct mask_view *t, size_t at, const voi
         return MASK_MORE;
     if (groups[g] == 0 && g > 0)
         g--;
-    if (end < s.n && mask_is_alpha(s.p[end]))
+    if (end < s.n && char_is_letter(s.p[end]))
         return MASK_NO;
     if (plus ? digits < 8 || digits > 15
              : !(digits == 10 && g == 2 && groups[0] == 3 && groups[1] == 3) &&
@@ -202,18 +202,18 @@ enum mask_found mask_match_ssn(const struct mask_view *t, size_t at, const void 
     char sign;
 
     (void)arg;
-    if (at > 0 && (mask_is_alnum(s.p[at - 1]) || s.p[at - 1] == '-' || s.p[at - 1] == '.'))
+    if (at > 0 && (char_is_alnum(s.p[at - 1]) || s.p[at - 1] == '-' || s.p[at - 1] == '.'))
         return MASK_NO;
     sign = at + 3 < s.n ? s.p[at + 3] : '-';
     for (size_t i = 0; i < n; i++) {
         if (at + i >= s.n)
             return mask_at_end(t, at + i);
-        if (form[i] == 'd' ? !mask_is_digit(s.p[at + i]) : s.p[at + i] != sign)
+        if (form[i] == 'd' ? !char_is_digit(s.p[at + i]) : s.p[at + i] != sign)
             return MASK_NO;
     }
     if (at + n >= s.n && !t->final)
         return MASK_MORE;
-    if (at + n < s.n && (mask_is_alnum(s.p[at + n]) || s.p[at + n] == '-'))
+    if (at + n < s.n && (char_is_alnum(s.p[at + n]) || s.p[at + n] == '-'))
         return MASK_NO;
     if (s.p[at] == '9' || memcmp(s.p + at, "000", 3) == 0 || memcmp(s.p + at, "666", 3) == 0 ||
         memcmp(s.p + at + 4, "00", 2) == 0 || memcmp(s.p + at + 7, "0000", 4) == 0)
@@ -232,7 +232,7 @@ static bool mask_iban_checks(const char *c, size_t n)
     assert(n >= 15 && n <= IBAN_MAX);
     for (size_t k = 0; k < n; k++) {
         char x = c[(k + 4) % n];
-        unsigned v = mask_is_digit(x) ? (unsigned)(x - '0') : (unsigned)((x | 32) - 'a') + 10;
+        unsigned v = char_is_digit(x) ? (unsigned)(x - '0') : (unsigned)((x | 32) - 'a') + 10;
 
         rest = (rest * (v > 9 ? 100 : 10) + v) % 97;
     }
@@ -250,7 +250,7 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
     if (!mask_word_starts(s, at))
         return MASK_NO;
     for (;;) {
-        while (i < s.n && n <= IBAN_MAX && mask_is_alnum(s.p[i]) &&
+        while (i < s.n && n <= IBAN_MAX && char_is_alnum(s.p[i]) &&
                !(s.p[i] >= 'a' && s.p[i] <= 'z' && n < 4))
             c[n < IBAN_MAX ? n : IBAN_MAX] = s.p[i], n++, i++;
         if (mask_numbers_joint_is_cut(t, i))
@@ -264,7 +264,7 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
         if (i + mask_numbers_joint(s, i) >= s.n)
             break;
         i += mask_numbers_joint(s, i);
-        if (!mask_is_digit(s.p[i]) && !(s.p[i] >= 'A' && s.p[i] <= 'Z'))
+        if (!char_is_digit(s.p[i]) && !(s.p[i] >= 'A' && s.p[i] <= 'Z'))
             break;
     }
     if (i >= s.n && !t->final)
@@ -298,15 +298,15 @@ enum mask_found mask_match_ip4(const struct mask_view *t, size_t at, const void 
     size_t from = at, end = at;
 
     (void)arg;
-    while (from > 0 && at - from < 3 && mask_is_digit(s.p[from - 1]))
+    while (from > 0 && at - from < 3 && char_is_digit(s.p[from - 1]))
         from--;
-    if (from > 0 && (mask_is_alnum(s.p[from - 1]) || s.p[from - 1] == '.' || s.p[from - 1] == '-'))
+    if (from > 0 && (char_is_alnum(s.p[from - 1]) || s.p[from - 1] == '.' || s.p[from - 1] == '-'))
         return MASK_NO;
-    while (end < s.n && (mask_is_digit(s.p[end]) || s.p[end] == '.') && end - from < 20)
+    while (end < s.n && (char_is_digit(s.p[end]) || s.p[end] == '.') && end - from < 20)
         end++;
     if (end >= s.n && !t->final)
         return MASK_MORE;
-    if (end < s.n && mask_is_alpha(s.p[end]))
+    if (end < s.n && char_is_letter(s.p[end]))
         return MASK_NO;
     while (end > from && s.p[end - 1] == '.')
         end--;
@@ -319,7 +319,7 @@ enum mask_found mask_match_ip4(const struct mask_view *t, size_t at, const void 
 
 static bool mask_is_ip6_char(char c)
 {
-    return mask_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f') || c == ':' || c == '.';
+    return char_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f') || c == ':' || c == '.';
 }
 
 enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void *arg,
@@ -335,15 +335,15 @@ enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void 
     while (end < s.n && mask_is_ip6_char(s.p[end]) && end - from < 64)
         end++;
     for (size_t i = from; i < end; i++)
-        digit |= mask_is_digit(s.p[i]);
+        digit |= char_is_digit(s.p[i]);
     if (end >= s.n && !t->final)
         return MASK_MORE;
-    if (from > 0 && mask_is_alnum(s.p[from - 1]))
+    if (from > 0 && char_is_alnum(s.p[from - 1]))
         return MASK_NO;
     while (end > from && (s.p[end - 1] == '.' ||
                           (s.p[end - 1] == ':' && !(end - from > 1 && s.p[end - 2] == ':'))))
         end--;
-    if (end < s.n && mask_is_alpha(s.p[end]))
+    if (end < s.n && char_is_letter(s.p[end]))
         return MASK_NO;
     if (!digit || end - from < 3 || !mask_numbers_is_address(AF_INET6, str_slice(s, from, end)))
         return MASK_NO;
@@ -354,7 +354,7 @@ enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void 
 
 static bool mask_is_local_char(char c)
 {
-    return mask_is_alnum(c) || (unsigned char)c >= 0x80 || memchr("._%+-'!#$&*=^{}|~", c, 17);
+    return char_is_alnum(c) || (unsigned char)c >= 0x80 || memchr("._%+-'!#$&*=^{}|~", c, 17);
 }
 
 /* The lead points at the @. */
@@ -372,7 +372,7 @@ enum mask_found mask_match_email(const struct mask_view *t, size_t at, const voi
     if (from < at && from > 0 && s.p[from - 1] == '\\' && memchr("nrt", s.p[from], 3))
         from++;
     while (end < s.n && end - at <= DOMAIN_MAX &&
-           (mask_is_alnum(s.p[end]) || s.p[end] == '-' || s.p[end] == '.' ||
+           (char_is_alnum(s.p[end]) || s.p[end] == '-' || s.p[end] == '.' ||
             (unsigned char)s.p[end] >= 0x80)) {
         if (s.p[end] != '.') {
             label++;

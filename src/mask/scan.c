@@ -104,11 +104,11 @@ static enum mask_found mask_try_rows(const struct mask *m, const struct mask_vie
 size_t mask_go_on(str s, size_t end)
 {
     for (size_t k = 0; k < 4; k++)
-        if (end < 3 || !mask_is_digit(s.p[end - k]))
+        if (end < 3 || !char_is_digit(s.p[end - k]))
             return end + 1;
     do
         end++;
-    while (end < s.n && mask_is_digit(s.p[end]));
+    while (end < s.n && char_is_digit(s.p[end]));
     return end;
 }
 

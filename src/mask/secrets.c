@@ -29,9 +29,9 @@ static const char *const data_names[] = {"data", "stringData", "binaryData"};
 static void mask_secrets_add(struct mask_spans *out, const struct mask_view *t, size_t from,
                              size_t to)
 {
-    while (from < to && mask_is_space(t->s.p[from]))
+    while (from < to && char_is_space(t->s.p[from]))
         from++;
-    while (to > from && (mask_is_space(t->s.p[to - 1]) || t->s.p[to - 1] == '\\'))
+    while (to > from && (char_is_space(t->s.p[to - 1]) || t->s.p[to - 1] == '\\'))
         to--;
     if (from < t->floor)
         from = t->floor;
@@ -106,7 +106,7 @@ static size_t mask_secrets_value_of(str s, const struct line *l, str name)
     if (!mask_secrets_has_prefix(s, at, name.p) || at + name.n + quoted >= l->to + 1)
         return 0;
     at += name.n + quoted;
-    return at < l->to && s.p[at] == ':' && (at + 1 == l->to || mask_is_space(s.p[at + 1])) ? at + 1
+    return at < l->to && s.p[at] == ':' && (at + 1 == l->to || char_is_space(s.p[at + 1])) ? at + 1
                                                                                            : 0;
 }
 
@@ -125,14 +125,14 @@ static size_t mask_data_of(str s, const struct line *l)
 static size_t mask_any_value(str s, const struct line *l)
 {
     for (size_t i = l->text; i < l->to; i++)
-        if (s.p[i] == ':' && (i + 1 == l->to || mask_is_space(s.p[i + 1])))
+        if (s.p[i] == ':' && (i + 1 == l->to || char_is_space(s.p[i + 1])))
             return i + 1;
     return 0;
 }
 
 static bool mask_is_block(str s, size_t at, size_t to)
 {
-    while (at < to && mask_is_space(s.p[at]))
+    while (at < to && char_is_space(s.p[at]))
         at++;
     if (at == to || (s.p[at] != '|' && s.p[at] != '>'))
         return at == to;
@@ -240,7 +240,7 @@ static void mask_secrets_hold(struct mask_spans *out, const struct mask_view *t,
 /* Whether a line begins with this member, after blanks, dashes and a quote. */
 static bool mask_secrets_begins_line(str s, size_t at)
 {
-    if (at > 0 && !mask_is_alnum(s.p[at - 1]) && !mask_is_space(s.p[at - 1]))
+    if (at > 0 && !char_is_alnum(s.p[at - 1]) && !char_is_space(s.p[at - 1]))
         at--;
     while (at > 0 && (s.p[at - 1] == ' ' || s.p[at - 1] == '-'))
         at--;
@@ -264,7 +264,7 @@ static size_t mask_take_yaml(const struct mask_view *t, size_t kind, bool list, 
     if (!mask_secrets_begins_line(t->s, kind))
         return 0; /* a sentence about Secrets, not a manifest */
     l = mask_secrets_line_at(t->s, mask_line_start(t->s, kind));
-    if (l.text != kind && !(l.text + 1 == kind && !mask_is_alnum(t->s.p[l.text])))
+    if (l.text != kind && !(l.text + 1 == kind && !char_is_alnum(t->s.p[l.text])))
         return 0;
     if (l.from >= done->from && l.from < done->end && l.col == done->col && done->list >= list)
         return l.to - l.from;
@@ -345,7 +345,7 @@ static void mask_take_strings(const struct mask_view *t, size_t at, size_t end,
 
         if (s.p[at++] != ':')
             continue;
-        while (at < end && mask_is_space(s.p[at]))
+        while (at < end && char_is_space(s.p[at]))
             at++;
         next = mask_string_at(s, at, end, &from, &to);
         if (!next)
@@ -379,14 +379,14 @@ static size_t mask_take_json(const struct mask_view *t, size_t from, struct mask
         for (size_t k = 0; k < COUNT_OF(data_names); k++)
             data |= str_eq(key, str_c(data_names[k]));
         i = after - 1;
-        while (after < end && mask_is_space(t->s.p[after]))
+        while (after < end && char_is_space(t->s.p[after]))
             after++;
         if (after >= end || t->s.p[after] != ':')
             continue;
         if (data) {
             size_t open = after + 1, close;
 
-            while (open < end && mask_is_space(t->s.p[open]))
+            while (open < end && char_is_space(t->s.p[open]))
                 open++;
             close = open < end && t->s.p[open] == '{' ? brace_end(t->s, open) : end;
             mask_take_strings(t,
@@ -415,13 +415,13 @@ static bool mask_is_secret(str s, size_t at, bool *list)
         at++;
     if (at >= s.n || s.p[at] != ':')
         return false;
-    for (at++; at < s.n && (mask_is_space(s.p[at]) || strchr("\\\"'", s.p[at])); at++)
+    for (at++; at < s.n && (char_is_space(s.p[at]) || strchr("\\\"'", s.p[at])); at++)
         ;
     if (!mask_secrets_has_prefix(s, at, "Secret"))
         return false;
     *list = mask_secrets_has_prefix(s, at, "SecretList");
     at += *list ? 10 : 6;
-    return at >= s.n || (!mask_is_alnum(s.p[at]) && s.p[at] != '-' && s.p[at] != '_');
+    return at >= s.n || (!char_is_alnum(s.p[at]) && s.p[at] != '-' && s.p[at] != '_');
 }
 
 /* Whether the manifest with this apiVersion has begun but its kind is not known yet: its data may

@@ -35,7 +35,7 @@ static void mask_out_to(struct mask_stream *s, size_t at)
 
 static bool mask_ends_value(enum mask_end end, char c)
 {
-    return (end == MASK_END_WORD ? mask_is_space(c) : c == '\n' || c == '\r') || c == '"' ||
+    return (end == MASK_END_WORD ? char_is_space(c) : c == '\n' || c == '\r') || c == '"' ||
            c == '\'' || c == '\\';
 }
 
@@ -116,7 +116,7 @@ static size_t mask_last_word(str s, size_t floor)
     size_t at = s.n > floor + LEAD ? s.n - LEAD : floor;
 
     assert(floor <= s.n);
-    while (at > floor && !mask_is_space(s.p[at - 1]))
+    while (at > floor && !char_is_space(s.p[at - 1]))
         at--;
     return at;
 }

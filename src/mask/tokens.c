@@ -21,7 +21,7 @@ enum mask_found mask_goes_on(const struct mask_view *t, size_t at, str word)
             return t->final ? MASK_NO : MASK_MORE;
         if (t->s.p[at + i] == c)
             continue;
-        if (c < 'a' || c > 'z' || !mask_is_alpha(t->s.p[at + i]) || (t->s.p[at + i] | 32) != c)
+        if (c < 'a' || c > 'z' || !char_is_letter(t->s.p[at + i]) || (t->s.p[at + i] | 32) != c)
             return MASK_NO;
     }
     return MASK_YES;
@@ -29,14 +29,14 @@ enum mask_found mask_goes_on(const struct mask_view *t, size_t at, str word)
 
 static bool mask_is_hex(char c)
 {
-    return mask_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
+    return char_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
 }
 
 bool mask_word_starts(str s, size_t at)
 {
     char c = at > 0 ? s.p[at - 1] : ' ';
 
-    if (!mask_is_alnum(c) && c != '_')
+    if (!char_is_alnum(c) && c != '_')
         return true;
     if (at >= 2 && s.p[at - 2] == '\\' && memchr("nrtbf", c, 5))
         return true;
@@ -51,7 +51,7 @@ static bool mask_looks_random(str s)
     size_t digits = 0, capitals = 0;
 
     for (size_t i = 0; i < s.n; i++) {
-        digits += mask_is_digit(s.p[i]);
+        digits += char_is_digit(s.p[i]);
         capitals += s.p[i] >= 'A' && s.p[i] <= 'Z';
     }
     return digits + capitals > 0 || s.n >= 20;
@@ -157,7 +157,7 @@ size_t mask_skip_breaks(str s, size_t at)
     for (;;) {
         size_t i = at;
 
-        while (i < s.n && (mask_is_space(s.p[i]) || s.p[i] == '>' || s.p[i] == '|' ||
+        while (i < s.n && (char_is_space(s.p[i]) || s.p[i] == '>' || s.p[i] == '|' ||
                            s.p[i] == '"' || s.p[i] == '\'' || s.p[i] == ','))
             i++;
         if (i < s.n && s.p[i] == '\\') {
@@ -183,7 +183,7 @@ static enum mask_found mask_pem_head(const struct mask_view *t, size_t at, size_
     if (f != MASK_YES)
         return f;
     while (end < t->s.n && end - from < PEM_HEAD_MAX && t->s.p[end] != '-' &&
-           (mask_is_alnum(t->s.p[end]) || t->s.p[end] == ' '))
+           (char_is_alnum(t->s.p[end]) || t->s.p[end] == ' '))
         end++;
     kind = str_slice(t->s, from, end);
     if (end == t->s.n && !t->final)
@@ -283,7 +283,7 @@ static size_t mask_skip_blanks(str s, size_t at, size_t max)
 
 static bool mask_tokens_is_token_char(char c)
 {
-    return mask_is_alnum(c) || memchr("-._~+/=:%|", c, 10);
+    return char_is_alnum(c) || memchr("-._~+/=:%|", c, 10);
 }
 
 static bool mask_tokens_is_base64_char(char c)
@@ -328,7 +328,7 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
     if (f != MASK_YES)
         return f;
     for (size_t i = 0; i < token.n; i++)
-        odd += mask_is_digit(token.p[i]) || (i + 1 < token.n && !mask_is_alnum(token.p[i]));
+        odd += char_is_digit(token.p[i]) || (i + 1 < token.n && !char_is_alnum(token.p[i]));
     if (token.n < 6 || (odd == 0 && token.n < 20))
         return MASK_NO; /* "bearer" as an ordinary word */
     *out = (struct mask_span){(size_t)(token.p - t->s.p),
@@ -392,7 +392,7 @@ static bool mask_is_url_token(str user)
     if (user.n < 20 || mask_run(user, 0, MASK_C_URL64) != user.n)
         return false;
     for (size_t i = 0; i < user.n; i++)
-        digit |= mask_is_digit(user.p[i]);
+        digit |= char_is_digit(user.p[i]);
     return digit;
 }
 
@@ -408,11 +408,11 @@ enum mask_found mask_match_url(const struct mask_view *t, size_t at, const void 
     for (; i < t->s.n && i - from < USERINFO_MAX; i++) {
         char c = t->s.p[i];
 
-        if (mask_is_space(c) || c == '/' || c == '"' || c == '\'' || c == '<' || c == '>' ||
+        if (char_is_space(c) || c == '/' || c == '"' || c == '\'' || c == '<' || c == '>' ||
             c == '\\' || c == '`' || c == '?' || c == '#') {
             /* An unescaped password may contain these, if the @ follows. */
             if ((c == '/' || c == '?' || c == '#') && colon != STR_NONE && mark == STR_NONE &&
-                !(i > colon + 1 && mask_is_digit(t->s.p[colon + 1])))
+                !(i > colon + 1 && char_is_digit(t->s.p[colon + 1])))
                 continue;
             break;
         }
@@ -443,12 +443,12 @@ enum mask_found mask_match_user(const struct mask_view *t, size_t at, const void
 
     if (f != MASK_YES)
         return f;
-    if (at > 0 && !mask_is_space(t->s.p[at - 1]))
+    if (at > 0 && !char_is_space(t->s.p[at - 1]))
         return MASK_NO;
     i = mask_skip_blanks(t->s, at + strlen(arg), 8);
     if (i < t->s.n && (t->s.p[i] == '"' || t->s.p[i] == '\''))
         i++;
-    for (; i < t->s.n && !mask_is_space(t->s.p[i]) && !memchr("\"'\\", t->s.p[i], 3); i++)
+    for (; i < t->s.n && !char_is_space(t->s.p[i]) && !memchr("\"'\\", t->s.p[i], 3); i++)
         if (t->s.p[i] == ':' && colon == STR_NONE)
             colon = i;
     if (i == t->s.n && !t->final)

@@ -10,7 +10,6 @@
 #include "base/sha256.h"
 #include "mcp/auth_parts.h"
 #include "mcp/client_state.h"
-#include "mcp/rpc.h"
 #include "net/http1.h"
 
 #define ISSUERS_MAX 16
@@ -143,8 +142,7 @@ static void mcp_put_registration(struct flow *f, struct buf *b)
                              : mcp_pick_method(methods, true);
     struct json_out out;
 
-    json_out_init(&out, b);
-    json_out_object(&out);
+    json_out_init_object(&out, b);
     json_member_str(&out, "client_name", o->client_name.n ? o->client_name : STR("rationale"));
     json_member_array(&out, "redirect_uris");
     json_out_str(&out, o->redirect_uri);

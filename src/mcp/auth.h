@@ -21,7 +21,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/err.h"
 #include "mcp/io.h"
 
 struct mcp_auth;

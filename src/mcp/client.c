@@ -19,7 +19,7 @@ struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_opt
 
     assert(io);
     if (!o->argv == !o->url.n) {
-        err_set(e, ERR_INPUT, "an MCP server is either a program or a URL");
+        err_input(e, "an MCP server is either a program or a URL");
         return NULL;
     }
     c = base_alloc(sizeof *c);
@@ -434,7 +434,7 @@ bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, 
         return err_set(e, ERR_LIMIT, "there is too little memory for this request");
     if (!json_open(&doc, params, e) || json_root(&doc)->kind != JSON_OBJECT) {
         json_release(&doc);
-        return err_set(e, ERR_INPUT, "the parameters must be a JSON object");
+        return err_input(e, "the parameters must be a JSON object");
     }
     params = str_trim(params); /* so that it begins with the bracket */
     if (str_eq(method, STR("prompts/get")) || str_eq(method, STR("tools/call")))

@@ -32,7 +32,6 @@
 
 #include "mcp/auth.h"
 #include "mcp/content.h"
-#include "mcp/io.h"
 
 #define MCP_CALL_MS 12000 /* for a call without a timeout */
 #define MCP_CALL_TOTAL_MS 600000

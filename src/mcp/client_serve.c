@@ -29,8 +29,7 @@ static void mcp_put_roots(const struct mcp_client *c, struct buf *result)
     struct json_out o;
 
     assert(c->o.roots);
-    json_out_init(&o, result);
-    json_out_object(&o);
+    json_out_init_object(&o, result);
     json_member_array(&o, "roots");
     for (size_t i = 0; c->o.roots[i]; i++) {
         json_out_object(&o);

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "base/schema.h"
 #include "mcp/client.h"
 #include "mcp/header.h"
 #include "mcp/pipe.h"

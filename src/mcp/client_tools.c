@@ -366,7 +366,7 @@ static bool mcp_client_tools_put_call(const struct mcp_call *call, struct buf *b
     ok = json_open(&doc, call->arguments, e) && json_root(&doc)->kind == JSON_OBJECT;
     json_release(&doc);
     if (!ok)
-        return err_set(e, ERR_INPUT, "the arguments must be a JSON object");
+        return err_input(e, "the arguments must be a JSON object");
     buf_add(b, STR("{\"name\":"));
     (void)json_quote(b, call->tool);
     buf_add(b, STR(",\"arguments\":"));

@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include "base/json.h"
 #include "base/schema.h"
 
 #define MCP_PARTS_MAX 1000

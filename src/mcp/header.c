@@ -105,25 +105,22 @@ static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
     struct mcp_mirror m = w->here;
 
     if (!json_text(w->doc, name, w->arena, &m.header))
-        return err_set(w->e, ERR_INPUT, "x-mcp-header must be a text");
+        return err_input(w->e, "x-mcp-header must be a text");
     if (!http1_is_token(m.header))
-        return err_set(w->e, ERR_INPUT, "x-mcp-header is not a valid header name");
+        return err_input(w->e, "x-mcp-header is not a valid header name");
     if (!reachable || m.depth == 0)
-        return err_set(w->e,
-                       ERR_INPUT,
-                       "x-mcp-header \"" STR_FMT "\" is not reached by properties alone",
-                       STR_ARG(str_slice(m.header, 0, 60)));
+        return err_input(w->e,
+                         "x-mcp-header \"" STR_FMT "\" is not reached by properties alone",
+                         STR_ARG(str_slice(m.header, 0, 60)));
     if (!mcp_is_markable(w->doc, json_find(w->doc, schema, STR("type"))))
-        return err_set(w->e,
-                       ERR_INPUT,
-                       "x-mcp-header \"" STR_FMT "\" is not on a string, an integer or a boolean",
-                       STR_ARG(str_slice(m.header, 0, 60)));
+        return err_input(w->e,
+                         "x-mcp-header \"" STR_FMT "\" is not on a string, an integer or a boolean",
+                         STR_ARG(str_slice(m.header, 0, 60)));
     for (size_t i = 0; i < w->out->n; i++)
         if (http1_same(w->out->at[i].header, m.header))
-            return err_set(w->e,
-                           ERR_INPUT,
-                           "x-mcp-header \"" STR_FMT "\" is there twice",
-                           STR_ARG(str_slice(m.header, 0, 60)));
+            return err_input(w->e,
+                             "x-mcp-header \"" STR_FMT "\" is there twice",
+                             STR_ARG(str_slice(m.header, 0, 60)));
     return mcp_header_keep(w, &m);
 }
 

@@ -61,11 +61,7 @@ void mcp_inbox_put(struct mcp_inbox *b, int kind, str bytes)
         *i = (struct mcp_item){.kind = kind, .n = bytes.n};
         memcpy(i->bytes, bytes.p, bytes.n);
         i->bytes[bytes.n] = 0;
-        if (b->last)
-            b->last->next = i;
-        else
-            b->first = i;
-        b->last = i;
+        LIST_APPEND(b->first, b->last, i);
         b->size += sizeof *i + bytes.n;
         pthread_cond_broadcast(&b->some);
     }

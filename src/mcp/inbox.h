@@ -9,9 +9,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/str.h"
-
-#include <pthread.h>
 
 struct mcp_item {
     struct mcp_item *next;

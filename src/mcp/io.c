@@ -76,11 +76,7 @@ void mcp_io_later(struct mcp_io *io, void (*fn)(void *ctx), void *ctx)
     *j = (struct job){.fn = fn, .ctx = ctx};
     pthread_mutex_lock(&io->lock);
     assert(!io->first == !io->last);
-    if (io->last)
-        io->last->next = j;
-    else
-        io->first = j;
-    io->last = j;
+    LIST_APPEND(io->first, io->last, j);
     pthread_cond_signal(&io->some);
     pthread_mutex_unlock(&io->lock);
 }
@@ -320,8 +316,7 @@ static bool mcp_cut_url(struct mcp_fetch *f, str url, struct err *e)
     str rest;
 
     if (at == STR_NONE)
-        return err_set(
-            e, ERR_INPUT, "\"" STR_FMT "\" is not a URL", STR_ARG(str_slice(url, 0, 100)));
+        return err_input(e, "\"" STR_FMT "\" is not a URL", STR_ARG(str_slice(url, 0, 100)));
     url = arena_dup(&f->arena, str_slice(url, 0, hash));
     for (at += 3; at < url.n && url.p[at] != '/' && url.p[at] != '?'; at++)
         ;

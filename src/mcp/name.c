@@ -92,7 +92,7 @@ bool mcp_names_add(struct mcp_names *n, str server, str tool, str *name, struct 
     }
     if (found) {
         if (!mcp_is_same(found, server, tool))
-            return err_set(e, ERR_INPUT, "two tools have the name " STR_FMT, STR_ARG(made));
+            return err_input(e, "two tools have the name " STR_FMT, STR_ARG(made));
         *name = found->key;
         return true;
     }

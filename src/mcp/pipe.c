@@ -8,7 +8,6 @@
 #include "base/proc.h"
 #include "mcp/rpc.h"
 #include "net/frames.h"
-#include "net/loop.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -14,7 +14,6 @@
  */
 #pragma once
 
-#include "base/err.h"
 #include "mcp/inbox.h"
 #include "mcp/io.h"
 

@@ -126,11 +126,6 @@ static bool mcp_replay_read_file(struct replay *r, const char *folder, str name)
 
 /* ---- the folder ---- */
 
-static int mcp_replay_read_by_name(const void *a, const void *b)
-{
-    return str_cmp(*(const str *)a, *(const str *)b);
-}
-
 static bool replay_list_files(struct replay *r, const char *folder, str **out, size_t *n,
                               struct err *e)
 {
@@ -145,7 +140,7 @@ static bool replay_list_files(struct replay *r, const char *folder, str **out, s
             (*out)[(*n)++] = arena_dup(&r->arena, str_c(d->d_name));
     closedir(dir);
     assert(*n <= REPLAY_FILES_MAX);
-    qsort(*out, *n, sizeof **out, mcp_replay_read_by_name);
+    qsort(*out, *n, sizeof **out, str_order);
     return true;
 }
 
@@ -273,8 +268,7 @@ static void replay_add_recorded(struct replay *r, const struct recording *rec)
     assert(r->tool_count < TOOLS_MAX + REPLAY_FILES_MAX);
     buf_init(&out, SCHEMA_MAX);
     map_init(&seen, NULL, 10000);
-    json_out_init(&o, &out);
-    json_out_object(&o);
+    json_out_init_object(&o, &out);
     json_member_str(&o, "type", STR("object"));
     json_member_object(&o, "properties");
     replay_add_properties(r, &o, rec->tool, &seen);
@@ -324,7 +318,7 @@ bool replay_open(const char *folder, struct replay **out, struct err *e)
         return true;
     }
     if (r->fault_count)
-        err_set(e, ERR_INPUT, "%s has no recording that can be read: %s", folder, r->faults[0]);
+        err_input(e, "%s has no recording that can be read: %s", folder, r->faults[0]);
     else
         err_set(e, ERR_NOT_FOUND, "%s has no recordings: NAME.txt, or " LIST, folder);
     replay_close(r);

@@ -7,7 +7,7 @@
 static bool mcp_rpc_fail(struct mcp_fault *f, enum mcp_code code, const char *why)
 {
     f->code = code;
-    return err_set(&f->why, ERR_INPUT, "%s", why);
+    return err_input(&f->why, "%s", why);
 }
 
 /* A string or an integer in canonical form; other values are not ids. */

@@ -38,7 +38,7 @@ static bool mcp_ready_tool(struct mcp_server *s, const struct mcp_set *set,
     bool ok;
 
     if (mcp_tool_find(s, str_c(t->name)))
-        return err_set(e, ERR_INPUT, "two tools are called %s", t->name);
+        return err_input(e, "two tools are called %s", t->name);
     *r = (struct mcp_ready_tool){.tool = t, .ctx = set->ctx};
     s->tool_count++;
     if (!t->input)
@@ -178,8 +178,7 @@ static void mcp_begin_initialize(struct mcp_answer *r)
         r->session->version = mcp_legacy_version(asked);
     r->session->caps = mcp_caps_of(r->doc, json_find(r->doc, params, STR("capabilities")));
     buf_init(&b, MCP_MESSAGE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_str(&o, "protocolVersion", str_c(r->session->version));
     json_out_key(&o, STR("capabilities"));
     mcp_put_capabilities(r->server, &o);
@@ -199,8 +198,7 @@ static void mcp_server_discover(struct mcp_answer *r)
 
     assert(!r->session);
     buf_init(&b, MCP_MESSAGE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_array(&o, "supportedVersions");
     json_out_str(&o, STR(MCP_MODERN));
     json_out_end(&o);

@@ -31,7 +31,6 @@ static void mcp_state_mac(const struct mcp_answer *r, str name, str text, struct
 str mcp_state_seal(const struct mcp_answer *r, str name, str state)
 {
     struct buf b, mac;
-    str sealed;
 
     assert(state.n > 0);
     buf_init(&b, MCP_MESSAGE_MAX);
@@ -42,10 +41,8 @@ str mcp_state_seal(const struct mcp_answer *r, str name, str state)
     mcp_state_mac(r, name, buf_str(&b), &mac);
     buf_add_c(&b, '.');
     buf_add(&b, buf_str(&mac));
-    sealed = arena_dup(r->arena, buf_str(&b));
     buf_release(&mac);
-    buf_release(&b);
-    return sealed;
+    return arena_move_buf(r->arena, &b);
 }
 
 bool mcp_state_open(const struct mcp_answer *r, str name, str sealed, str *state)
@@ -183,8 +180,7 @@ void mcp_answer_progress(struct mcp_answer *r, double progress, double total, st
     if (!r->progress.n)
         return;
     buf_init(&b, MCP_MESSAGE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_raw(&o, "progressToken", r->progress);
     json_member_double(&o, "progress", progress);
     json_member_double(&o, "total", total);

@@ -11,8 +11,6 @@
 #include "mcp/serving.h"
 #include "net/loop.h"
 
-#include <pthread.h>
-
 #define HANDS 8
 #define JOBS_MAX 256 /* calls that wait or run */
 /* Bytes of letters that the loop has not handled. A tool that sends more waits for the loop. */

@@ -231,18 +231,6 @@ static void mcp_http_reply_status(struct server_exchange *x, int status)
 
 /* ---- access ---- */
 
-/* A host without its port and brackets. */
-static str mcp_bare_host(str host)
-{
-    size_t colon = host.n;
-
-    if (host.n && host.p[0] == '[')
-        return str_slice(host, 1, str_find(host, STR("]")));
-    while (colon > 0 && host.p[colon - 1] != ':')
-        colon--;
-    return colon ? str_slice(host, 0, colon - 1) : host;
-}
-
 static bool mcp_is_local(str host)
 {
     return str_is_one_of_nocase(host, "localhost 127.0.0.1 ::1");
@@ -257,8 +245,8 @@ static bool mcp_origin_ok(const struct http1_head *head, bool keyed)
         return true;
     if (slashes == STR_NONE)
         return false;
-    host = mcp_bare_host(str_slice(origin, slashes + 3, origin.n));
-    return mcp_is_local(host) || (keyed && http1_same(host, mcp_bare_host(head->host)));
+    host = http1_bare_host(str_slice(origin, slashes + 3, origin.n));
+    return mcp_is_local(host) || (keyed && http1_same(host, http1_bare_host(head->host)));
 }
 
 static bool mcp_may_enter(struct http *h, struct server_exchange *x)
@@ -268,7 +256,7 @@ static bool mcp_may_enter(struct http *h, struct server_exchange *x)
     bool keyed = h->o->allowed != NULL;
 
     h->who = NULL;
-    if (!mcp_origin_ok(head, keyed) || (!keyed && !mcp_is_local(mcp_bare_host(head->host)))) {
+    if (!mcp_origin_ok(head, keyed) || (!keyed && !mcp_is_local(http1_bare_host(head->host)))) {
         mcp_http_refuse(
             x, 403, MCP_INVALID_REQUEST, STR(""), "this host or origin may not come in");
         return false;
@@ -488,18 +476,17 @@ static bool mcp_open_socket(const char *listen_at, bool any, int *fd, char addre
     str bare;
 
     if (!colon || !colon[1])
-        return err_set(e, ERR_INPUT, "--http: \"%.80s\" is not ADDR:PORT", listen_at);
-    bare = mcp_bare_host(str_c(listen_at));
+        return err_input(e, "--http: \"%.80s\" is not ADDR:PORT", listen_at);
+    bare = http1_bare_host(str_c(listen_at));
     if (!any && !mcp_is_local(bare))
-        return err_set(
+        return err_input(
             e,
-            ERR_INPUT,
             "without keys in the configuration it listens on loopback only, not on %.80s",
             listen_at);
     (void)snprintf(host, sizeof host, STR_FMT, STR_ARG(str_slice(bare, 0, 250)));
     rc = getaddrinfo(host, colon + 1, &hints, &found);
     if (rc != 0)
-        return err_set(e, ERR_INPUT, "listen on \"%.80s\": %s", listen_at, gai_strerror(rc));
+        return err_input(e, "listen on \"%.80s\": %s", listen_at, gai_strerror(rc));
     *fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     (void)setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     rc = *fd < 0 || bind(*fd, found->ai_addr, found->ai_addrlen) < 0 || listen(*fd, 512) < 0;

@@ -4,8 +4,6 @@
  */
 #include "mcp/serving.h"
 
-#include <stdatomic.h>
-
 #define LIST_TTL "300000" /* ms, for lists that do not change at run time */
 
 static const struct {
@@ -103,8 +101,7 @@ static bool list_begin(struct list *l, struct mcp_answer *r, const char *name)
         return false;
     }
     buf_init(&l->b, MCP_MESSAGE_MAX);
-    json_out_init(&l->o, &l->b);
-    json_out_object(&l->o);
+    json_out_init_object(&l->o, &l->b);
     json_member_array(&l->o, name);
     return true;
 }
@@ -201,8 +198,7 @@ static void mcp_server_acknowledge_listen(struct mcp_turn *t)
     assert(t->channel && t->uri_count <= MCP_SUBSCRIPTIONS_MAX);
     buf_init(&params, MCP_MESSAGE_MAX);
     buf_init(&out, MCP_MESSAGE_MAX);
-    json_out_init(&o, &params);
-    json_out_object(&o);
+    json_out_init_object(&o, &params);
     json_member_object(&o, "_meta");
     json_out_key(&o, STR(MCP_META_SUBSCRIPTION));
     json_out_raw(&o, t->id);
@@ -212,10 +208,7 @@ static void mcp_server_acknowledge_listen(struct mcp_turn *t)
         if (t->changes & changes[i].bit)
             mcp_server_list_put_json(&o, changes[i].filter, "true");
     if (t->uri_count) {
-        json_member_array(&o, "resourceSubscriptions");
-        for (size_t i = 0; i < t->uri_count; i++)
-            json_out_str(&o, t->uris[i]);
-        json_out_end(&o);
+        json_member_texts(&o, "resourceSubscriptions", t->uris, t->uri_count);
     }
     json_out_end(&o);
     json_out_end(&o);

@@ -77,7 +77,7 @@ static void mcp_take_request(struct stdio *io, const struct mcp_message *m)
     if (legacy && !io->begun && !str_eq(m->method, STR("ping"))) {
         struct mcp_fault fault = {.code = MCP_INVALID_REQUEST, .id = m->id};
 
-        err_set(&fault.why, ERR_INPUT, "begin with initialize, or give _meta");
+        err_input(&fault.why, "begin with initialize, or give _meta");
         mcp_server_stdio_refuse(io, &fault);
         return;
     }

@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/rand.h"
 #include "base/schema.h"

@@ -12,13 +12,10 @@
  */
 #include "net/client.h"
 
-#include "base/buf.h"
 #include "base/spare.h"
 #include "net/client_check.h"
 #include "net/client_head.h"
 #include "net/client_parts.h"
-#include "net/conn.h"
-#include "net/dial.h"
 #include "net/http1_again.h"
 #include "net/pool.h"
 

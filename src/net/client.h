@@ -21,7 +21,6 @@
  */
 #pragma once
 
-#include "base/err.h"
 #include "net/http1.h"
 #include "net/loop.h"
 #include "net/tls.h"

@@ -41,20 +41,20 @@ bool client_lines(str s)
 bool client_check(const struct client_request *r, bool has_tls, struct err *e)
 {
     if (r->url->tls && !has_tls)
-        return err_set(e, ERR_INPUT, "https needs TLS, which this client does not have");
+        return err_input(e, "https needs TLS, which this client does not have");
     if (r->method.n == 0)
-        return err_set(e, ERR_INPUT, "the request has no method");
+        return err_input(e, "the request has no method");
     for (size_t i = 0; i < r->method.n; i++)
         if (r->method.p[i] < 'A' || r->method.p[i] > 'Z')
-            return err_set(e, ERR_INPUT, "the request's method is not a word of capital letters");
+            return err_input(e, "the request's method is not a word of capital letters");
     if (r->target.n == 0 || r->target.p[0] != '/')
-        return err_set(e, ERR_INPUT, "the request's target does not begin with a slash");
+        return err_input(e, "the request's target does not begin with a slash");
     if (!http1_is_text(r->target) || memchr(r->target.p, ' ', r->target.n) ||
         memchr(r->target.p, '\t', r->target.n))
-        return err_set(e, ERR_INPUT, "the request's target holds a space or a control");
+        return err_input(e, "the request's target holds a space or a control");
     if (r->headers.n > 0 && !str_ends(r->headers, STR("\r\n")))
-        return err_set(e, ERR_INPUT, "the request's headers do not end in CRLF");
+        return err_input(e, "the request's headers do not end in CRLF");
     if (!client_lines(r->headers))
-        return err_set(e, ERR_INPUT, "the request's headers are no lines of name and value");
+        return err_input(e, "the request's headers are no lines of name and value");
     return true;
 }

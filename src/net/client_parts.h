@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "net/client.h"
 #include "net/dial.h"
 
 /* Sets the loop, the resolver and, if wanted, the client's TLS. */

@@ -18,8 +18,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define READ_TURN_MAX (64 * 1024) /* bytes read before other connections get their turn */
 #define GREEDY_SIZE (16 * 1024)   /* the same for one that had more than that */

@@ -25,8 +25,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
-#include "base/err.h"
 #include "net/loop.h"
 #include "net/tls.h"
 

@@ -6,7 +6,6 @@
 #include "net/sys.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #define DIRECT_SIZE (16 * 1024) /* from here on a write does not wait for the round to end */

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "net/conn.h"
 #include "net/tls_link.h"
 

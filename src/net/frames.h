@@ -33,8 +33,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
-#include "base/str.h"
 #include "net/loop.h"
 
 enum frames_kind { FRAMES_SSE, FRAMES_LINES, FRAMES_WHOLE };

@@ -193,7 +193,7 @@ static enum gzip_progress gzip_inflate(struct gzip_unpacker *u, struct err *e)
     if (u->open && (got == Z_OK || got == Z_BUF_ERROR) && z->next_in == u->end && z->avail_out > 0)
         return GZIP_WAITS;
     if (got != Z_OK || (z->next_in == u->end && z->avail_out > 0)) {
-        err_set(e, ERR_INPUT, "the body is not whole %s", u->deflate ? "deflate" : "gzip");
+        err_input(e, "the body is not whole %s", u->deflate ? "deflate" : "gzip");
         return GZIP_FAILED;
     }
     return GZIP_MORE;

@@ -131,6 +131,7 @@ static inline bool http1_has(const struct http1_head *h, str name)
  * false. */
 bool http1_list_next(str *list, str *item);
 bool http1_is_token(str s);
+str http1_bare_host(str host); /* of a Host header, without port and brackets */
 /* Whether every byte of s is allowed in a header value. */
 bool http1_is_text(str s);
 

@@ -15,7 +15,6 @@
 #include "base/spare.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

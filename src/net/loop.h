@@ -31,8 +31,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/err.h"
-#include "base/str.h"
 
 #define LOOP_IN 1u
 #define LOOP_OUT 2u

@@ -2,7 +2,6 @@
 #include "net/reach.h"
 
 #include "net/client_parts.h"
-#include "net/dial.h"
 
 struct reach {
     struct dial *dial;

@@ -16,7 +16,6 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 
@@ -250,7 +249,7 @@ struct resolver_ask *resolver_ask(struct resolver *r, struct loop *l, str host,
     loop_task_init(&ask->task, resolver_on_posted, ask);
     pthread_mutex_lock(&r->lock);
     if (host.n == 0 || host.n > RESOLVE_HOST_MAX || memchr(host.p, 0, host.n)) {
-        err_set(&ask->err, ERR_INPUT, "a host name has 1 to %d bytes", RESOLVE_HOST_MAX);
+        err_input(&ask->err, "a host name has 1 to %d bytes", RESOLVE_HOST_MAX);
     } else {
         j = resolver_find_job(r->running, host);
         if (!j)

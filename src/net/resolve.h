@@ -13,10 +13,7 @@
  */
 #pragma once
 
-#include "base/clock.h"
-#include "base/err.h"
 #include "net/client.h"
-#include "net/loop.h"
 
 #include <netinet/in.h>
 

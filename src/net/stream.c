@@ -4,7 +4,6 @@
  */
 #include "net/stream.h"
 
-#include "base/clock.h"
 #include "net/conn_state.h"
 #include "net/resolve.h"
 #include "net/sys.h"
@@ -68,7 +67,7 @@ struct stream *stream_open(str host, unsigned port, const struct stream_until *u
     bool ok = false;
 
     if (host.n == 0 || host.n > RESOLVE_HOST_MAX || memchr(host.p, 0, host.n)) {
-        err_set(e, ERR_INPUT, "a host has 1 to %d bytes", RESOLVE_HOST_MAX);
+        err_input(e, "a host has 1 to %d bytes", RESOLVE_HOST_MAX);
         return NULL;
     }
     s = base_alloc(sizeof *s);

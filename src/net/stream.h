@@ -18,8 +18,6 @@
  */
 #pragma once
 
-#include "base/err.h"
-#include "base/str.h"
 #include "net/tls.h"
 
 #include <stdatomic.h>

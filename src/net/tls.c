@@ -13,7 +13,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -234,11 +233,8 @@ static bool tls_trust_file(SSL_CTX *ctx, const char *ca_file, struct err *e)
     ERR_clear_error();
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
     if (SSL_CTX_load_verify_file(ctx, ca_file) != 1)
-        return err_set(e,
-                       ERR_INPUT,
-                       "no certificate authorities can be read from %s: %s",
-                       ca_file,
-                       tls_ssl_reason());
+        return err_input(
+            e, "no certificate authorities can be read from %s: %s", ca_file, tls_ssl_reason());
     return true;
 }
 
@@ -288,16 +284,10 @@ struct tls *tls_server_new(const char *cert_file, const char *key_file, struct e
     if (SSL_CTX_set_session_id_context(t->ctx, name, sizeof name - 1) != 1)
         base_die("OpenSSL takes no session context");
     if (SSL_CTX_use_certificate_chain_file(t->ctx, cert_file) != 1)
-        err_set(
-            e, ERR_INPUT, "no certificate can be read from %s: %s", cert_file, tls_ssl_reason());
+        err_input(e, "no certificate can be read from %s: %s", cert_file, tls_ssl_reason());
     else if (SSL_CTX_use_PrivateKey_file(t->ctx, key_file, SSL_FILETYPE_PEM) != 1 ||
              SSL_CTX_check_private_key(t->ctx) != 1)
-        err_set(e,
-                ERR_INPUT,
-                "the key in %s is not that of %s: %s",
-                key_file,
-                cert_file,
-                tls_ssl_reason());
+        err_input(e, "the key in %s is not that of %s: %s", key_file, cert_file, tls_ssl_reason());
     else
         return t;
     tls_free(t);
@@ -342,7 +332,7 @@ struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e)
     BIO *bio;
 
     if (!t->server && (host.n == 0 || host.n > HOST_MAX || memchr(host.p, 0, host.n))) {
-        err_set(e, ERR_INPUT, "TLS needs a host name of 1 to %d bytes", HOST_MAX);
+        err_input(e, "TLS needs a host name of 1 to %d bytes", HOST_MAX);
         return NULL;
     }
     k = base_alloc(sizeof *k);
@@ -364,7 +354,7 @@ struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e)
         SSL_set_connect_state(k->ssl);
     if (t->server || tls_name_host(k))
         return k;
-    err_set(e, ERR_INPUT, "TLS cannot verify the host %s: %s", k->host, tls_ssl_reason());
+    err_input(e, "TLS cannot verify the host %s: %s", k->host, tls_ssl_reason());
     tls_link_free(k);
     return NULL;
 }

@@ -30,7 +30,7 @@ static bool url_take_scheme(str *rest, bool *tls, struct err *e)
         *rest = str_slice(*rest, text.n, rest->n);
         return true;
     }
-    return err_set(e, ERR_INPUT, "the URL must begin with http:// or https://");
+    return err_input(e, "the URL must begin with http:// or https://");
 }
 
 static bool url_check_text(str text, struct err *e)
@@ -41,15 +41,14 @@ static bool url_check_text(str text, struct err *e)
         unsigned char c = (unsigned char)text.p[i];
 
         if (c <= ' ' || c == 0x7f)
-            return err_set(e, ERR_INPUT, "the URL holds a space or a control character");
+            return err_input(e, "the URL holds a space or a control character");
         if (c > 0x7f)
-            return err_set(e,
-                           ERR_INPUT,
-                           "the URL holds a character outside ASCII: write a host as xn--..., a "
-                           "path with %%XX");
+            return err_input(e,
+                             "the URL holds a character outside ASCII: write a host as xn--..., a "
+                             "path with %%XX");
         if (c == '?' || c == '#')
-            return err_set(
-                e, ERR_INPUT, "the URL may have no query and no fragment: end it before the %c", c);
+            return err_input(
+                e, "the URL may have no query and no fragment: end it before the %c", c);
     }
     return true;
 }
@@ -64,14 +63,14 @@ static bool url_take_host(str *rest, str *host, struct err *e)
     if (rest->n > 0 && rest->p[0] == '[') {
         n = str_find(*rest, STR("]"));
         if (n == STR_NONE)
-            return err_set(e, ERR_INPUT, "the URL's IPv6 address lacks its closing bracket");
+            return err_input(e, "the URL's IPv6 address lacks its closing bracket");
         *host = str_slice(*rest, 1, n);
         if (host->n < sizeof address) {
             memcpy(address, host->p, host->n);
             address[host->n] = 0;
         }
         if (host->n >= sizeof address || inet_pton(AF_INET6, address, bytes) != 1)
-            return err_set(e, ERR_INPUT, "the text in brackets of the URL is not an IPv6 address");
+            return err_input(e, "the text in brackets of the URL is not an IPv6 address");
         *rest = str_slice(*rest, n + 1, rest->n);
         return true;
     }
@@ -80,13 +79,13 @@ static bool url_take_host(str *rest, str *host, struct err *e)
     *host = str_slice(*rest, 0, n);
     *rest = str_slice(*rest, n, rest->n);
     if (rest->n > 0 && rest->p[0] != ':')
-        return err_set(e, ERR_INPUT, "the URL's host may not hold \"%c\"", rest->p[0]);
+        return err_input(e, "the URL's host may not hold \"%c\"", rest->p[0]);
     if (n == 0)
-        return err_set(e, ERR_INPUT, "the URL names no host");
+        return err_input(e, "the URL names no host");
     if (n > HOST_MAX)
         return err_set(e, ERR_LIMIT, "the URL's host is longer than %d bytes", HOST_MAX);
     if (host->p[0] == '.' || host->p[n - 1] == '.' || str_find(*host, STR("..")) != STR_NONE)
-        return err_set(e, ERR_INPUT, "the URL's host has an empty part before or after a dot");
+        return err_input(e, "the URL's host has an empty part before or after a dot");
     return true;
 }
 
@@ -97,10 +96,10 @@ static bool url_take_port(str rest, unsigned *port, struct err *e)
     if (rest.n == 0)
         return true;
     if (rest.p[0] != ':')
-        return err_set(e, ERR_INPUT, "the URL has something between its host and its port");
+        return err_input(e, "the URL has something between its host and its port");
     rest = str_slice(rest, 1, rest.n);
     if (rest.n > 5 || !str_u64(rest, &number) || number == 0 || number > 65535)
-        return err_set(e, ERR_INPUT, "the URL's port must be a number from 1 to 65535");
+        return err_input(e, "the URL's port must be a number from 1 to 65535");
     *port = (unsigned)number;
     return true;
 }
@@ -122,7 +121,7 @@ bool client_url_parse(str text, struct client_url *out, struct err *e)
         url.path = STR("");
     /* Not shown: the part before the sign may be a password. */
     if (str_find(url.authority, STR("@")) != STR_NONE)
-        return err_set(e, ERR_INPUT, "the URL may hold no user name and no password");
+        return err_input(e, "the URL may hold no user name and no password");
     url.port = url.tls ? 443 : 80;
     rest = url.authority;
     if (!url_take_host(&rest, &url.host, e) || !url_take_port(rest, &url.port, e))

@@ -14,8 +14,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
 
 #define OPENAPI_SIZE_MAX ((size_t)8 << 20)
 #define OPENAPI_OPERATIONS_MAX 400

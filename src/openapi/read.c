@@ -276,8 +276,7 @@ static str openapi_arguments(struct openapi_reader *r, const struct openapi_para
 
     assert(r->depth == 0);
     buf_reset(&r->text);
-    json_out_init(&o, &r->text);
-    json_out_object(&o);
+    json_out_init_object(&o, &r->text);
     json_member_str(&o, "type", STR("object"));
     json_member_object(&o, "properties");
     openapi_write_params(r, all, &o);
@@ -419,10 +418,9 @@ static bool openapi_add(struct openapi_reader *r, str path, const struct json_no
     if (op->name.n == 0)
         op->name = openapi_generate_name(r, openapi_methods[method].name, path);
     if (openapi_find(api, op->name))
-        return err_set(e,
-                       ERR_INPUT,
-                       "two operations have the name \"" STR_FMT "\"",
-                       STR_ARG(str_slice(op->name, 0, SHOWN_MAX)));
+        return err_input(e,
+                         "two operations have the name \"" STR_FMT "\"",
+                         STR_ARG(str_slice(op->name, 0, SHOWN_MAX)));
     why = openapi_fill(r, item, v, op);
     if (why) /* if the texts were too large, some were not read */
         openapi_leave_out(r, op->name, r->scratch->full ? "its schema is too large" : why);
@@ -461,9 +459,9 @@ static bool openapi_check_version(const struct openapi_reader *r, const struct j
     str version = openapi_text(r, root, "openapi");
 
     if (json_find(r->doc, root, STR("swagger")))
-        return err_set(e, ERR_INPUT, "this is Swagger 2: convert it to OpenAPI 3");
+        return err_input(e, "this is Swagger 2: convert it to OpenAPI 3");
     if (!str_starts(version, STR("3.")))
-        return err_set(e, ERR_INPUT, "this is not an OpenAPI 3 document: \"openapi\" must be 3.x");
+        return err_input(e, "this is not an OpenAPI 3 document: \"openapi\" must be 3.x");
     return true;
 }
 
@@ -484,7 +482,7 @@ bool openapi_read(str json, struct arena *a, struct openapi *out, struct err *e)
     ok = ok && openapi_check_version(&r, root, e);
     paths = ok ? json_find(&doc, root, STR("paths")) : NULL;
     if (ok && !json_is_object(paths))
-        ok = err_set(e, ERR_INPUT, "it has no \"paths\"");
+        ok = err_input(e, "it has no \"paths\"");
     if (ok) {
         const struct json_node *servers = json_find(&doc, root, STR("servers"));
 
@@ -494,7 +492,7 @@ bool openapi_read(str json, struct arena *a, struct openapi *out, struct err *e)
         ok = openapi_read_paths(&r, paths, e);
     }
     if (ok && api.count == 0)
-        ok = err_set(e, ERR_INPUT, "none of its operations can be a tool");
+        ok = err_input(e, "none of its operations can be a tool");
     api.left_out = arena_move_buf(a, &r.left_out);
     buf_release(&r.text);
     arena_release(&scratch.arena);

@@ -104,10 +104,9 @@ static bool openapi_write_header(struct openapi_writer *w, const struct openapi_
     openapi_join(w, v, false, w->headers);
     for (size_t i = from; i < w->headers->n; i++)
         if ((unsigned char)w->headers->p[i] < ' ' || w->headers->p[i] == 0x7f)
-            return err_set(e,
-                           ERR_INPUT,
-                           STR_FMT ": a header can have no line break or control character",
-                           STR_ARG(str_slice(p->member, 0, SHOWN_MAX)));
+            return err_input(e,
+                             STR_FMT ": a header can have no line break or control character",
+                             STR_ARG(str_slice(p->member, 0, SHOWN_MAX)));
     buf_add(w->headers, STR("\r\n"));
     return true;
 }
@@ -139,10 +138,9 @@ static bool openapi_fill_segment(const struct openapi_writer *w, const struct op
     }
     made = str_slice(buf_str(w->target), from, w->target->n);
     return (made.n && !str_eq(made, STR(".")) && !str_eq(made, STR(".."))) ||
-           err_set(e,
-                   ERR_INPUT,
-                   STR_FMT ": is part of the path, and must be neither empty nor \".\" or \"..\"",
-                   STR_ARG(str_slice(name, 0, SHOWN_MAX)));
+           err_input(e,
+                     STR_FMT ": is part of the path, and must be neither empty nor \".\" or \"..\"",
+                     STR_ARG(str_slice(name, 0, SHOWN_MAX)));
 }
 
 static bool openapi_write_path(struct openapi_writer *w, const struct openapi_operation *op,
@@ -200,7 +198,7 @@ bool openapi_request(const struct openapi_operation *op, str arguments, struct b
     arena_init(&a, ARENA_MAX);
     ok = json_open(&doc, arguments.n ? arguments : STR("{}"), e);
     if (ok && json_root(&doc)->kind != JSON_OBJECT)
-        ok = err_set(e, ERR_INPUT, "the arguments are no object");
+        ok = err_input(e, "the arguments are no object");
     ok = ok && openapi_write_all(&w, op, body, e);
     json_release(&doc);
     arena_release(&a);
@@ -219,7 +217,7 @@ bool openapi_query(str arguments, bool more, struct buf *target, struct err *e)
     ok = json_open(&doc, arguments.n ? arguments : STR("{}"), e);
     root = ok ? json_root(&doc) : NULL;
     if (ok && root->kind != JSON_OBJECT)
-        ok = err_set(e, ERR_INPUT, "the arguments are no object");
+        ok = err_input(e, "the arguments are no object");
     for (const struct json_node *k = ok ? json_first(&doc, root) : NULL; k;
          k = json_next(&doc, root, k)) {
         struct openapi_param p = {.place = OPENAPI_QUERY, .style = OPENAPI_EXPLODED};

@@ -30,13 +30,12 @@ static bool optimize_engine_in_range(const char *what, uint64_t n, uint64_t low,
 {
     if (n >= low && n <= high)
         return true;
-    return err_set(e,
-                   ERR_INPUT,
-                   "%s is %llu; it must be %llu to %llu",
-                   what,
-                   (unsigned long long)n,
-                   (unsigned long long)low,
-                   (unsigned long long)high);
+    return err_input(e,
+                     "%s is %llu; it must be %llu to %llu",
+                     what,
+                     (unsigned long long)n,
+                     (unsigned long long)low,
+                     (unsigned long long)high);
 }
 
 static bool optimize_check_task(const struct optimize_task *t, struct err *e)
@@ -66,13 +65,12 @@ static bool optimize_check_task(const struct optimize_task *t, struct err *e)
         return false;
     for (size_t i = 0; i < s->stop_count; i++)
         if (s->stops[i].kind == OPTIMIZE_STOP_TIME && !t->adapter.elapsed_s)
-            return err_set(e, ERR_INPUT, "a run with a time limit needs a clock");
+            return err_input(e, "a run with a time limit needs a clock");
     if (s->frontier != OPTIMIZE_INSTANCE && t->objective_count == 0)
-        return err_set(e, ERR_INPUT, "this frontier needs objectives, and none are reported");
+        return err_input(e, "this frontier needs objectives, and none are reported");
     if (!s->reference && s->metric_calls < t->val_count)
-        return err_set(
+        return err_input(
             e,
-            ERR_INPUT,
             "a budget of %llu metric call%s does not even validate the seed, which takes "
             "%zu",
             (unsigned long long)s->metric_calls,

@@ -308,8 +308,7 @@ void optimize_event_json(const struct optimize_event *ev, struct buf *out)
     struct json_out o;
 
     assert((size_t)ev->kind < COUNT_OF(rows));
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "event", str_c(rows[ev->kind].name));
     for (size_t i = 0; i < FIELDS_MAX && rows[ev->kind].fields[i].name; i++) {
         json_out_key(&o, str_c(rows[ev->kind].fields[i].name));

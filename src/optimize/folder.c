@@ -45,7 +45,7 @@ bool optimize_folder_open(const char *path, struct arena *a, struct optimize_fol
     if (fd < 0)
         return err_sys(e, "cannot open \"%s\"", file.p);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        err_set(e, ERR_INPUT, "another process uses the run in \"%s\"", path);
+        err_input(e, "another process uses the run in \"%s\"", path);
         goto fail;
     }
     if (!file_read_fd(a, fd, OPTIMIZE_KEPT_MAX, kept, e) && !err_prefix(e, "%s: ", file.p))

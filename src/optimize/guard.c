@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "optimize/guard.h"
 
-#include "base/arena.h"
 #include "base/ctype.h"
-#include "base/err.h"
 #include "base/map.h"
 
 static bool optimize_guard_is_word(char c)

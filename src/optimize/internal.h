@@ -7,7 +7,6 @@
 #include "base/map.h"
 #include "optimize/event.h"
 #include "optimize/front.h"
-#include "optimize/optimize.h"
 #include "optimize/twister.h"
 
 #define OPTIMIZE_TEXTS_SIZE_MAX ((size_t)1 << 30)     /* of all texts of a run */

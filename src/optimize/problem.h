@@ -13,7 +13,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "optimize/optimize.h"
 
 #define PROBLEM_FILE_MAX ((size_t)64 << 20)

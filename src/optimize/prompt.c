@@ -106,10 +106,8 @@ bool prompt_build(str template, str current, const str *records, size_t n, struc
 
     for (size_t i = 0; i < COUNT_OF(marks); i++)
         if (str_find(template, marks[i]) == STR_NONE)
-            return err_set(e,
-                           ERR_INPUT,
-                           "the reflection template has no place for " STR_FMT,
-                           STR_ARG(marks[i]));
+            return err_input(
+                e, "the reflection template has no place for " STR_FMT, STR_ARG(marks[i]));
     while (template.n > 0) {
         size_t at[] = {str_find(template, marks[0]), str_find(template, marks[1])};
         size_t next = at[1] < at[0]; /* STR_NONE is the largest value */

@@ -16,8 +16,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
 
 #define PROMPT_CURRENT "<current_text>"
 #define PROMPT_RECORDS "<records>"

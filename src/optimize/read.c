@@ -46,8 +46,7 @@ void read_fail(const struct read_at *at, const char *fmt, ...)
     va_end(args);
     buf_init(&path, 4096);
     optimize_read_add_path(at, &path);
-    err_set(
-        &at->r->err, ERR_INPUT, STR_FMT "%s%s", STR_ARG(buf_str(&path)), path.n ? ": " : "", said);
+    err_input(&at->r->err, STR_FMT "%s%s", STR_ARG(buf_str(&path)), path.n ? ": " : "", said);
     buf_release(&path);
     at->r->failed = true;
 }

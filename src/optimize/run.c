@@ -49,7 +49,7 @@ static void optimize_run_advance(struct optimize_run *r)
 
 static bool optimize_run_fail_line(struct optimize_run *r, struct err *e)
 {
-    return err_set(e, ERR_INPUT, "line %zu of the stored run cannot be read", r->row + 1);
+    return err_input(e, "line %zu of the stored run cannot be read", r->row + 1);
 }
 
 /* Stores r->line. */
@@ -119,8 +119,7 @@ static void optimize_run_head(const struct optimize_task *t, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_u64(&o, "run", 1);
     json_member_str(&o, "name", t->name);
     json_member_str(&o, "seed", t->seed);
@@ -147,8 +146,7 @@ static bool optimize_run_begin(struct optimize_run *r, struct err *e)
     if (r->kept.n == 0)
         return optimize_run_keep(r, e);
     if (!str_eq(optimize_run_peek(r), buf_str(&r->line)))
-        return err_set(
-            e, ERR_INPUT, "the stored run was started with another task or other settings");
+        return err_input(e, "the stored run was started with another task or other settings");
     optimize_run_advance(r);
     return true;
 }
@@ -427,10 +425,10 @@ static void optimize_keep_event(struct optimize_run *r, const struct optimize_ev
             optimize_sync_lines(r);
     } else if (!str_eq(optimize_run_peek(r), buf_str(&r->line)) && !r->failed) {
         r->failed = true;
-        err_set(&r->err,
-                ERR_INPUT,
-                "line %zu of the stored run is not the event that follows from the lines before it",
-                r->row + 1);
+        err_input(
+            &r->err,
+            "line %zu of the stored run is not the event that follows from the lines before it",
+            r->row + 1);
     }
 }
 
@@ -495,8 +493,7 @@ bool optimize_run_go(struct optimize_run *r, struct err *e)
     if (!optimize_met_no_error(r, e))
         return false;
     if (ok && r->kept.n > 0)
-        return err_set(
-            e, ERR_INPUT, "the stored run continues at line %zu, after its end", r->row + 1);
+        return err_input(e, "the stored run continues at line %zu, after its end", r->row + 1);
     return ok;
 }
 

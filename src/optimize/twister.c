@@ -37,12 +37,12 @@ bool twister_seed_read(str decimal, struct twister_seed *out, struct err *e)
     size_t from = decimal.n > 0 && decimal.p[0] == '-';
 
     if (decimal.n == from)
-        return err_set(e, ERR_INPUT, "a seed is a whole number");
+        return err_input(e, "a seed is a whole number");
     if (decimal.n - from > TWISTER_SEED_DIGITS_MAX)
         return err_set(e, ERR_LIMIT, "a seed has at most %d digits", TWISTER_SEED_DIGITS_MAX);
     for (size_t i = from; i < decimal.n; i++) {
         if (decimal.p[i] < '0' || decimal.p[i] > '9')
-            return err_set(e, ERR_INPUT, "a seed is a whole number");
+            return err_input(e, "a seed is a whole number");
         if (!twister_push_digit(&s, (uint32_t)(decimal.p[i] - '0')))
             return err_set(e, ERR_LIMIT, "the seed is too large");
     }

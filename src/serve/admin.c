@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/admin.h"
-#include "base/embed.h"
 #include "gateway/provider.h"
 #include "net/gzip.h"
 #include "serve/params.h"
@@ -18,8 +17,7 @@ bool admin_begin(struct admin *a, struct exchange *ex)
         return false;
     a->ex = ex;
     buf_init(&a->buf, OUT_MAX);
-    json_out_init(&a->o, &a->buf);
-    json_out_object(&a->o);
+    json_out_init_object(&a->o, &a->buf);
     return true;
 }
 
@@ -181,10 +179,7 @@ static void admin_key_write(struct admin *a, const struct config_key *k)
         &a->o,
         "hint",
         arena_printf(server_arena(a->ex->x), "sha256:%02x%02x...", k->sha256[0], k->sha256[1]));
-    json_member_array(&a->o, "models");
-    for (size_t i = 0; i < k->model_count; i++)
-        json_out_str(&a->o, k->models[i]);
-    json_out_end(&a->o);
+    json_member_texts(&a->o, "models", k->models, k->model_count);
     json_member_array(&a->o, "levels");
     for (unsigned i = 0; i < 32; i++)
         if (k->levels & 1u << i)

@@ -94,9 +94,6 @@ void system_handle(struct exchange *ex)
     if (api_operator(ex))
         config_each(c, system_on_item, &a);
     json_out_end(&a.o);
-    json_member_array(&a.o, "warnings");
-    for (size_t i = 0; i < c->warning_count && api_operator(ex); i++)
-        json_out_str(&a.o, c->warnings[i]);
-    json_out_end(&a.o);
+    json_member_texts(&a.o, "warnings", c->warnings, api_operator(ex) ? c->warning_count : 0);
     admin_end(&a);
 }

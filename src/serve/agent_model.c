@@ -92,8 +92,7 @@ static void model_add_item(struct model_reply *m, str id, str tool, str argument
     assert(id.n > 0);
     if (m->items.n)
         buf_add_c(&m->items, ',');
-    json_out_init(&o, &m->items);
-    json_out_object(&o);
+    json_out_init_object(&o, &m->items);
     json_member_str(&o, "type", STR("function_call"));
     json_member_str(&o, "call_id", id);
     json_member_str(&o, "name", tool);
@@ -269,8 +268,7 @@ static void model_keep(struct model_reply *m)
     buf_add(&items, c->items);
     if (m->text.n) {
         buf_printf(&items, "%s", items.n ? "," : "");
-        json_out_init(&o, &items);
-        json_out_object(&o);
+        json_out_init_object(&o, &items);
         json_member_str(&o, "role", STR("assistant"));
         json_member_str(&o, "content", m->text);
         json_out_end(&o);
@@ -394,11 +392,10 @@ static bool model_read(struct model_reply *m, struct err *e)
         !m->wire->read(&m->doc, m->q->arena, &m->request, e))
         return false;
     if (m->request.unknown_why.n) /* no provider of the client's dialect can judge the field */
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT ": " STR_FMT,
-                       STR_ARG(m->request.unknown_param),
-                       STR_ARG(m->request.unknown_why));
+        return err_input(e,
+                         STR_FMT ": " STR_FMT,
+                         STR_ARG(m->request.unknown_param),
+                         STR_ARG(m->request.unknown_why));
     m->request.model = m->q->call->model;
     m->request.stream = m->stream;
     wire_encoder_init(&m->encoder, m->wire, &m->request, m->stream, m->q->arena, &m->out);

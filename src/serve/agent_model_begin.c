@@ -75,7 +75,7 @@ static bool model_sort(struct model_reply *m, const struct json *doc, struct mod
         if (after && model_has_role(doc, v, "tool")) {
             if (out->result_count == MODEL_CALLS_MAX) {
                 buf_release(&said);
-                return err_set(e, ERR_INPUT, "more than %d results of tools", MODEL_CALLS_MAX);
+                return err_input(e, "more than %d results of tools", MODEL_CALLS_MAX);
             }
             out->results[out->result_count++] = v;
         } else if (after && out->result_count && model_has_role(doc, v, "user")) {
@@ -184,11 +184,10 @@ static bool model_find_run(struct model_reply *m, str run, struct arena *a, stru
          agents_request_read(row->input, a, q, e);
     buf_release(&seen);
     if (ok && (q->workflow || !str_eq(q->name, model_agent_name(m))))
-        return err_set(e,
-                       ERR_INPUT,
-                       "the results belong to a run of agent/" STR_FMT ", not of " STR_FMT,
-                       STR_ARG(q->name),
-                       STR_ARG(str_slice(m->request.model, 0, 80)));
+        return err_input(e,
+                         "the results belong to a run of agent/" STR_FMT ", not of " STR_FMT,
+                         STR_ARG(q->name),
+                         STR_ARG(str_slice(m->request.model, 0, 80)));
     return ok;
 }
 
@@ -288,10 +287,9 @@ static bool model_find_waiting(struct model_reply *m, const struct model_message
     }
     arena_release(&scratch);
     return found ||
-           err_set(e,
-                   ERR_INPUT,
-                   "no run of this agent waits for these results: send the ids of the calls, or "
-                   "the whole conversation without the calls to start a new run");
+           err_input(e,
+                     "no run of this agent waits for these results: send the ids of the calls, or "
+                     "the whole conversation without the calls to start a new run");
 }
 
 /* The ids of our calls are RUN.CALL. */
@@ -305,7 +303,7 @@ static bool model_read_ids(struct model_reply *m, const struct model_messages *x
         if (id.n <= RUN_ID_SIZE + 1 || id.p[RUN_ID_SIZE] != '.')
             return model_find_waiting(m, x, run, e);
         if (i && !str_eq(*run, str_slice(id, 0, RUN_ID_SIZE)))
-            return err_set(e, ERR_INPUT, "the results are of calls of more than one run");
+            return err_input(e, "the results are of calls of more than one run");
         *run = str_slice(id, 0, RUN_ID_SIZE);
         m->results[m->result_count++] = str_slice(id, RUN_ID_SIZE + 1, id.n);
     }
@@ -346,15 +344,14 @@ static bool model_check_results(struct model_reply *m, const struct model_messag
     }
     for (size_t i = 0; fresh && i < n; i++)
         if (model_is_open(&all[i]) && !model_has_result(m, all[i].key))
-            return err_set(e,
-                           ERR_INPUT,
-                           "the run waits for %zu result%s: that of " STR_FMT
-                           " is missing (tool_call_id \"" STR_FMT "." STR_FMT "\")",
-                           *open,
-                           *open == 1 ? "" : "s",
-                           STR_ARG(str_slice(all[i].name, 0, 60)),
-                           STR_ARG(m->run),
-                           STR_ARG(all[i].key));
+            return err_input(e,
+                             "the run waits for %zu result%s: that of " STR_FMT
+                             " is missing (tool_call_id \"" STR_FMT "." STR_FMT "\")",
+                             *open,
+                             *open == 1 ? "" : "s",
+                             STR_ARG(str_slice(all[i].name, 0, 60)),
+                             STR_ARG(m->run),
+                             STR_ARG(all[i].key));
     *open = fresh;
     return true;
 }

@@ -8,7 +8,6 @@
 #include "agent/events.h"
 #include "apps/agents/agents.h"
 #include "serve/agent_model.h"
-#include "wire/wire.h"
 
 #define MODEL_OUT_MAX ((size_t)64 << 20)
 #define MODEL_CALLS_MAX 64 /* results of client tools in one request */

@@ -27,8 +27,7 @@ void api_error(const struct chat_error *error, struct buf *out)
     struct json_out o;
 
     assert(error->status >= 400);
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_object(&o, "detail");
     json_member_str(&o, "error", error->code);
     json_member_str(&o, "message", error->message);
@@ -131,7 +130,7 @@ bool api_allowed(struct exchange *ex)
     assert(ex->setup && ex->route);
     if (!ours && !ex->by_cookie)
         return true;
-    if (ex->setup->config->key_count == 0 && api_is_foreign(ex, exchange_host(h->host))) {
+    if (ex->setup->config->key_count == 0 && api_is_foreign(ex, http1_bare_host(h->host))) {
         exchange_fail(ex,
                       403,
                       "foreign_host",

@@ -5,7 +5,6 @@
  */
 #include <strings.h>
 
-#include "base/log.h"
 #include "serve/agent_model.h"
 
 #define ENCODE_SPARE ((size_t)80 << 20) /* more than one event can take */

@@ -5,9 +5,7 @@
 
 #include "base/json_get.h"
 #include "gateway/input_tokens.h"
-#include "gateway/level.h"
 #include "gateway/provider.h"
-#include "gateway/upstream.h"
 #include "serve/internal.h"
 
 struct count {

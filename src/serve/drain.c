@@ -5,7 +5,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/log.h"
 #include "serve/internal.h"
 #include "serve/watch_runs.h"
 

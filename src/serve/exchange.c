@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/log.h"
 #include "serve/exchange_key.h"
 #include "serve/methods.h"
 #include "serve/page.h"

@@ -62,20 +62,6 @@ void exchange_refuse_key(struct exchange *ex, const char *code, const char *mess
         exchange_fail(ex, 401, code, "%s", message);
 }
 
-str exchange_host(str host)
-{
-    size_t n = host.n;
-
-    if (host.n && host.p[0] == '[') {
-        for (n = 1; n < host.n && host.p[n] != ']'; n++)
-            ;
-        return str_slice(host, 1, n);
-    }
-    while (n > 0 && host.p[n - 1] != ':')
-        n--;
-    return n ? str_slice(host, 0, n - 1) : host;
-}
-
 /* Without keys everybody on loopback may send requests, and any web page can make a browser send
  * some. So requests from pages must come from one of our pages. */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
@@ -88,7 +74,7 @@ bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
     if (scheme == STR_NONE)
         return true; /* for example the origin "null" */
     return !str_eq(str_slice(origin, scheme + 3, origin.n), host) ||
-           (loopback && !config_is_loopback(exchange_host(host)));
+           (loopback && !config_is_loopback(http1_bare_host(host)));
 }
 
 /* With keys, a page of any site may send requests: it needs a key, and the browser sends no

@@ -21,10 +21,6 @@
 #pragma once
 
 #include "apps/app.h"
-#include "base/log.h"
-#include "gateway/call.h"
-#include "gateway/gateway.h"
-#include "net/server.h"
 #include "serve/login.h"
 #include "serve/passed.h"
 #include "serve/previous_response.h"
@@ -147,7 +143,6 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     PRINTF_LIKE(4, 5);
 /* After the reply was sent: writes the access log and frees everything. */
 void exchange_done(struct exchange *ex);
-str exchange_host(str host); /* of a Host header, without port and brackets */
 /* Whether a page of another site sent it; loopback: or its host name is not this machine's. */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
 /* The value of the header x-rationale-reasoning. */

@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -26,11 +25,11 @@ bool listen_parse(str text, str *host, unsigned *port, struct err *e)
     while (colon > 0 && text.p[colon - 1] != ':')
         colon--;
     if (colon == 0 || !str_u64(str_slice(text, colon, text.n), &number) || number > 65535)
-        return err_set(e,
-                       ERR_INPUT,
-                       "\"" STR_FMT "\" is not an address to listen on: give ADDRESS:PORT, such as "
-                       "127.0.0.1:8484 or [::1]:8484",
-                       STR_ARG(str_slice(text, 0, 80)));
+        return err_input(e,
+                         "\"" STR_FMT
+                         "\" is not an address to listen on: give ADDRESS:PORT, such as "
+                         "127.0.0.1:8484 or [::1]:8484",
+                         STR_ARG(str_slice(text, 0, 80)));
     *host = str_slice(text, 0, colon - 1);
     if (host->n >= 2 && host->p[0] == '[' && host->p[host->n - 1] == ']')
         *host = str_slice(*host, 1, host->n - 1);
@@ -114,7 +113,7 @@ bool listen_open(struct listening *l, str host, unsigned port, size_t count, str
         (void)snprintf(service, sizeof service, "%u", port);
         rc = getaddrinfo(name[0] ? name : NULL, service, &hints, &found);
         if (rc != 0)
-            ok = err_set(e, ERR_INPUT, "listen on \"%s\": %s", name, gai_strerror(rc));
+            ok = err_input(e, "listen on \"%s\": %s", name, gai_strerror(rc));
         else
             ok = (l->count > 0 || listen_port_is_free(found, e)) &&
                  serve_listen_bind_one(found, count > 1, &l->fds[l->count], e);
@@ -152,11 +151,10 @@ static bool listen_take_inherited(struct listening *l, size_t count, struct err 
         int fd = FD_FIRST + (int)l->count;
 
         if (!listen_is_listening(fd))
-            return err_set(e,
-                           ERR_INPUT,
-                           "of the %zu sockets in LISTEN_FDS, descriptor %d is none that listens",
-                           count,
-                           fd);
+            return err_input(e,
+                             "of the %zu sockets in LISTEN_FDS, descriptor %d is none that listens",
+                             count,
+                             fd);
         l->loopback &= serve_listen_describe(fd, l->count ? address : l->address, &port);
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
         (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -178,7 +176,7 @@ bool listen_inherit(struct listening *l, struct err *e)
     (void)unsetenv("LISTEN_FDS");
     (void)unsetenv("LISTEN_FDNAMES");
     if (n > LISTEN_MAX)
-        return err_set(e, ERR_INPUT, "more than %d sockets in LISTEN_FDS", LISTEN_MAX);
+        return err_input(e, "more than %d sockets in LISTEN_FDS", LISTEN_MAX);
     return listen_take_inherited(l, (size_t)n, e);
 }
 

@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/page.h"
-#include "base/embed.h"
 #include "net/gzip.h"
 
 #define PACKED ".gz"

@@ -245,8 +245,7 @@ static void params_refuse_unknown(struct params *p, size_t i)
                 name.n <= NAME_SHOWN_MAX ? name.p : "query",
                 p->at[i].value,
                 "none",
-                arena_dup(server_arena(p->ex->x), buf_str(&why)).p);
-    buf_release(&why);
+                arena_move_buf(server_arena(p->ex->x), &why).p);
 }
 
 bool params_ok(struct params *p)

@@ -9,9 +9,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json_get.h"
-#include "gateway/headers.h"
-#include "gateway/limits.h"
-#include "gateway/upstream.h"
 #include "serve/internal.h"
 
 #define PASS_ON_BODY_MAX ((size_t)64 << 20)

@@ -7,8 +7,6 @@
 #include "base/sha256.h"
 #include "gateway/share.h"
 #include "serve/internal.h"
-#include "serve/login.h"
-#include "store/bus.h"
 #include "store/daemons.h"
 #include "store/db.h"
 

@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/json_edit.h"
 #include "serve/internal.h"
 
 str exchange_items_of(const struct json *doc, const struct json_node *v, struct arena *a)

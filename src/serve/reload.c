@@ -9,8 +9,6 @@
 #include "serve/listen.h"
 #include "serve/watch_runs.h"
 
-#include <stdatomic.h>
-
 /* Settings that are read only at the start. */
 static const char *const at_start[] = {"listen",
                                        "store",

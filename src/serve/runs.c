@@ -87,22 +87,22 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
     while (i < COUNT_OF(words) && !json_is(doc, v, str_c(words[i])))
         i++;
     if (i == COUNT_OF(words))
-        return err_set(e, ERR_INPUT, "word: must be approve, deny or change");
+        return err_input(e, "word: must be approve, deny or change");
     out->word = (enum agent_word)i;
     if (!json_i64(doc, json_find(doc, root, STR("seq")), &out->seq) || out->seq < 0)
-        return err_set(e, ERR_INPUT, "seq: must be that of the call that waits, an integer");
+        return err_input(e, "seq: must be that of the call that waits, an integer");
     v = json_find(doc, root, STR("arguments"));
     if (out->word != AGENT_CHANGE && v)
-        return err_set(e, ERR_INPUT, "arguments: are for the word change only");
+        return err_input(e, "arguments: are for the word change only");
     if (out->word == AGENT_CHANGE && (!v || v->kind != JSON_OBJECT))
-        return err_set(e, ERR_INPUT, "arguments: must be an object, the call's new arguments");
+        return err_input(e, "arguments: must be an object, the call's new arguments");
     out->arguments = v ? json_raw(doc, v) : STR("");
     out->note = STR("");
     v = json_find(doc, root, STR("note"));
     if (v && json_raw(doc, v).n > NOTE_MAX)
-        return err_set(e, ERR_INPUT, "note: must be at most %zu bytes as JSON", NOTE_MAX);
+        return err_input(e, "note: must be at most %zu bytes as JSON", NOTE_MAX);
     return !v || v->kind == JSON_NULL || json_text(doc, v, &j->arena, &out->note) ||
-           err_set(e, ERR_INPUT, "note: must be a text");
+           err_input(e, "note: must be a text");
 }
 
 /* The application that owns the run, also as a part ("NAME.PART"), if it is open; or NULL. A caller

@@ -5,11 +5,7 @@
 #include "serve/serve.h"
 #include "serve/provider_probe.h"
 
-#include "agent/thread.h"
-#include "base/log.h"
-#include "serve/internal.h"
 #include "serve/listen.h"
-#include "serve/login.h"
 #include "serve/peers.h"
 #include "serve/watch_runs.h"
 #include "serve/watchdog.h"
@@ -18,7 +14,6 @@
 
 #include <fcntl.h>
 #include <malloc.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -108,8 +108,7 @@ static bool serve_write_list(struct history_job *j, const struct thread_tuple *l
 {
     struct json_out o;
 
-    json_out_init(&o, &j->out);
-    json_out_object(&o);
+    json_out_init_object(&o, &j->out);
     json_member_array(&o, "checkpoints");
     for (size_t i = 0; i < n; i++)
         if (!serve_threads_write_one(j, &list[i], thread_json_tuple, &o, e) &&
@@ -174,7 +173,7 @@ static bool serve_with_body(struct history_job *j,
     if (!ok)
         history_job_refuse_json(e);
     else if (json_root(&doc)->kind != JSON_OBJECT)
-        ok = err_set(e, ERR_INPUT, "body: must be a JSON object");
+        ok = err_input(e, "body: must be a JSON object");
     ok = ok && take(j, &doc, &a, e);
     arena_release(&a);
     json_release(&doc);
@@ -185,8 +184,7 @@ static bool threads_write_place(struct history_job *j, struct err *e)
 {
     struct json_out o;
 
-    json_out_init(&o, &j->out);
-    json_out_object(&o);
+    json_out_init_object(&o, &j->out);
     json_member_str(&o, "thread_id", j->id);
     json_member_str(&o, "ns", j->name);
     json_member_str(&o, "checkpoint_id", j->words);
@@ -237,7 +235,7 @@ static bool serve_threads_prune(struct history_job *j, const struct json *doc, s
     if (!config_check_members(doc, json_root(doc), "keep", e))
         return false;
     if (!json_i64(doc, json_find(doc, json_root(doc), STR("keep")), &keep) || keep < 1)
-        return err_set(e, ERR_INPUT, "keep: must say how many checkpoints, at least 1");
+        return err_input(e, "keep: must say how many checkpoints, at least 1");
     if (!threads_prune(serve_threads_get_store(j), &who, j->id, (size_t)keep, &removed, e))
         return false;
     buf_printf(&j->out, "{\"removed\":%zu}", removed);

@@ -4,7 +4,6 @@
  */
 #include "serve/watch.h"
 
-#include "base/log.h"
 #include "net/gzip.h"
 #include "net/ws.h"
 #include "serve/internal.h"
@@ -294,12 +293,12 @@ static bool watch_unpack_zstd(str packed, struct buf *out, struct err *e)
         ok = room || err_set(e, ERR_LIMIT, "the body is too large");
         left = ok ? ZSTD_decompressStream(z, &to, &in) : 0;
         if (ok && ZSTD_isError(left))
-            ok = err_set(e, ERR_INPUT, "the body is no zstd");
+            ok = err_input(e, "the body is no zstd");
         else if (ok)
             buf_wrote(out, to.pos);
     }
     ZSTD_freeDStream(z);
-    return ok && (left == 0 || err_set(e, ERR_INPUT, "the body is cut short"));
+    return ok && (left == 0 || err_input(e, "the body is cut short"));
 }
 
 /* The body as the model's provider reads it. */
@@ -318,7 +317,7 @@ static bool watch_read_body(struct exchange *ex, str *body, struct err *e)
     else if (http1_same(coding, STR("zstd")))
         ok = watch_unpack_zstd(*body, &out, e);
     else
-        ok = err_set(e, ERR_INPUT, "the body's coding is not known");
+        ok = err_input(e, "the body's coding is not known");
     if (ok)
         *body = arena_dup(server_arena(ex->x), buf_str(&out));
     buf_release(&out);

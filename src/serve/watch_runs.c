@@ -4,7 +4,6 @@
  */
 #include "serve/watch_runs.h"
 
-#include "base/rand.h"
 #include "base/sha256.h"
 #include "serve/internal.h"
 

@@ -16,7 +16,6 @@
 #pragma once
 
 #include "gateway/watched.h"
-#include "net/client.h"
 
 #define WATCH_RUNS_MAX 256
 #define WATCH_RUN_ID_SIZE 33

@@ -4,8 +4,6 @@
  */
 #include "serve/watch_socket.h"
 
-#include "base/log.h"
-#include "base/rand.h"
 #include "net/conn.h"
 #include "net/ws.h"
 #include "serve/internal.h"

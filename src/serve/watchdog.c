@@ -7,7 +7,6 @@
 #include "serve/listen.h"
 
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ADDRESS_RETRY_US 1000000u

@@ -5,8 +5,6 @@
  */
 #include "serve/work.h"
 
-#include <pthread.h>
-
 #define THREADS_MAX 64
 #define LOOK_MS 250
 

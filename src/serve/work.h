@@ -16,10 +16,8 @@
  */
 #pragma once
 
-#include "base/log.h"
 #include "net/loop.h"
 #include "store/query.h"
-#include "store/store.h"
 
 #define WORK_QUEUE_MAX 256
 #define WORK_MS 20000

@@ -30,7 +30,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/str.h"
 
 #define SPLIT_CALL_NAME_MAX 256 /* bytes; a longer name is no call */
 

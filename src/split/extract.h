@@ -19,7 +19,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/str.h"
 
 #define SPLIT_SUMMARY_CHARACTERS 200
 

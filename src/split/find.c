@@ -139,7 +139,7 @@ static size_t split_tag_end(str s, size_t at, bool opens)
 {
     size_t from = at, name;
 
-    while (at < s.n && split_is_space(s.p[at]))
+    while (at < s.n && char_is_json_space(s.p[at]))
         at++;
     for (name = at; at < s.n && split_in_name(s.p[at]);)
         at++;
@@ -170,7 +170,7 @@ static size_t split_tag_size(str mark, size_t name, str s)
         if (mark.p[i] != (letter ? s.p[at] | 32 : s.p[at]))
             return 0;
         at++;
-        while (mark.p[i] == '/' && at < s.n && at <= TAG_MAX && split_is_space(s.p[at]))
+        while (mark.p[i] == '/' && at < s.n && at <= TAG_MAX && char_is_json_space(s.p[at]))
             at++;
     }
     return split_tag_end(s, at, mark.p[1] != '/');
@@ -244,7 +244,7 @@ size_t split_blank_size(str s, size_t at)
         STR_INIT("\xEF\xBB\xBF"), STR_INIT("\xC2\xA0"), STR_INIT("\xE2\x80\x8B")};
 
     assert(at < s.n);
-    if (split_is_space(s.p[at]))
+    if (char_is_json_space(s.p[at]))
         return 1;
     if ((uint8_t)s.p[at] < 0x80)
         return 0;

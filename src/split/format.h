@@ -9,7 +9,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/str.h"
 #include "split/calls.h"
 
 #define SPLIT_MARK_MAX 64

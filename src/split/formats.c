@@ -438,16 +438,15 @@ const struct split_format *split_format_prompted(enum split_prompted reading)
 static bool split_marker_is_fit(const char *which, str marker, struct err *e)
 {
     if (marker.n == 0 || marker.n > SPLIT_MARK_MAX)
-        return err_set(e,
-                       ERR_INPUT,
-                       "the %s marker has %zu bytes; it must have 1 to %d",
-                       which,
-                       marker.n,
-                       SPLIT_MARK_MAX);
+        return err_input(e,
+                         "the %s marker has %zu bytes; it must have 1 to %d",
+                         which,
+                         marker.n,
+                         SPLIT_MARK_MAX);
     if (!utf8_valid(marker))
-        return err_set(e, ERR_INPUT, "the %s marker is not UTF-8", which);
+        return err_input(e, "the %s marker is not UTF-8", which);
     if (str_trim(marker).p != marker.p)
-        return err_set(e, ERR_INPUT, "the %s marker begins with white space", which);
+        return err_input(e, "the %s marker begins with white space", which);
     return true;
 }
 
@@ -458,7 +457,7 @@ bool split_pair_init(struct split_pair *pair, str open, str close, struct err *e
     if (!split_marker_is_fit("opening", open, e) || !split_marker_is_fit("closing", close, e))
         return false;
     if (str_eq(open, close))
-        return err_set(e, ERR_INPUT, "the opening and the closing marker are the same");
+        return err_input(e, "the opening and the closing marker are the same");
     for (size_t i = 0; i < COUNT_OF(shape); i++) {
         pair->marks[i] = shape[i];
         pair->marks[i].text = shape[i].text.p[1] == '/' ? close : open;

@@ -11,6 +11,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "split/format.h"
 
 #define HEADER_MAX 256
@@ -80,11 +81,6 @@ static bool split_header_is_plain(str word, size_t from, size_t to)
     return false;
 }
 
-static bool split_header_is_letter(char c)
-{
-    return (c | 32) >= 'a' && (c | 32) <= 'z';
-}
-
 static bool split_same_letters(const char *p, str lower)
 {
     for (size_t i = 0; i < lower.n; i++)
@@ -99,7 +95,7 @@ static enum channel split_channel_of(str word, size_t *end)
 {
     for (enum channel c = ANALYSIS; c <= FINAL; c++)
         for (size_t at = 0; at + channel_name[c].n <= word.n; at++)
-            if ((at == 0 || !split_header_is_letter(word.p[at - 1])) &&
+            if ((at == 0 || !char_is_letter(word.p[at - 1])) &&
                 split_same_letters(word.p + at, channel_name[c])) {
                 *end = at + channel_name[c].n;
                 return c;
@@ -122,8 +118,7 @@ static bool split_header_is_name(str word)
     for (size_t i = 0; i < word.n; i++) {
         char c = word.p[i];
 
-        if (!(c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') ||
-              split_header_is_letter(c)))
+        if (!(c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') || char_is_letter(c)))
             return false;
     }
     return word.n > 0;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/ctype.h"
 #include "split/split.h"
 
 /* Further bits of the table of first bytes, besides the places. */
@@ -31,11 +32,6 @@ struct split_window {
 static inline unsigned split_place_index(unsigned place)
 {
     return (unsigned)__builtin_ctz(place);
-}
-
-static inline bool split_is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
 /* Whether a marker may have this byte as its second one. */

@@ -50,7 +50,7 @@ void split_settle(struct split *sp)
 static bool split_all_space(str run)
 {
     for (size_t i = 0; i < run.n; i++)
-        if (!split_is_space(run.p[i]))
+        if (!char_is_json_space(run.p[i]))
             return false;
     return true;
 }

@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "split/split.h"
 

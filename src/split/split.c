@@ -66,8 +66,8 @@ static bool split_step_gap(struct split *sp, struct split_window *win)
 
     assert(sp->gap && !sp->picking && sp->eat.n == 0);
     while (to < win->w.n && to - win->at < SPLIT_GAP_MAX) {
-        size_t n =
-            sp->gap & SPLIT_GAP_START ? split_blank_size(win->w, to) : split_is_space(win->w.p[to]);
+        size_t n = sp->gap & SPLIT_GAP_START ? split_blank_size(win->w, to)
+                                             : char_is_json_space(win->w.p[to]);
 
         if (n == SIZE_MAX && win->more)
             return false;

@@ -40,7 +40,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "split/format.h"
 #include "split/line.h"
 

@@ -2,12 +2,9 @@
 #include "store/audit.h"
 
 #include "base/blake2bp.h"
-#include "base/file.h"
 #include "store/audit_bytes.h"
 
-#include <endian.h>
 #include <openssl/evp.h>
-#include <pthread.h>
 
 #define HEAD_SIZE_MAX 256u
 
@@ -297,7 +294,7 @@ bool audit_head_read(const char *path, struct audit_head *out, struct err *e)
     arena_init(&a, 4096);
     ok = file_read(&a, path, HEAD_SIZE_MAX, &text, e);
     if (ok && !audit_parse_head(text, out))
-        ok = err_set(e, ERR_INPUT, "%s is no head of an audit log", path);
+        ok = err_input(e, "%s is no head of an audit log", path);
     arena_release(&a);
     return ok;
 }

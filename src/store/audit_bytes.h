@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "store/audit.h"
 #include "store/row.h"
 

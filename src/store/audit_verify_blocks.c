@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/audit_verify_state.h"
-#include "store/usage.h"
 
 #define PAGE VERIFY_PAGE
 

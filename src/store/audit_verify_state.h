@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/map.h"
-#include "store/audit_bytes.h"
 #include "store/call_segments.h"
 #include "store/engine_state.h"
 

@@ -5,8 +5,6 @@
  */
 #include "store/journal_state.h"
 
-#include <stdatomic.h>
-
 uint64_t journal_soft_size(const struct journal *j)
 {
     return j->o.size_max / JOURNAL_SOFT_SHARE;

@@ -9,16 +9,12 @@
  */
 #include "store/bus.h"
 
-#include "base/buf.h"
-#include "base/clock.h"
 #include "base/rand.h"
 #include "base/utf8.h"
 
 #include <errno.h>
 #include <libpq-fe.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

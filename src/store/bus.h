@@ -24,9 +24,7 @@
  */
 #pragma once
 
-#include "base/err.h"
 #include "base/log.h"
-#include "base/str.h"
 
 #define BUS_GROUP_MS 50
 #define BUS_LATER_MS 100

@@ -17,7 +17,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "store/db.h"
 #include "store/store.h"

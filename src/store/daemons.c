@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/daemons.h"
 
-#include "base/clock.h"
 #include "store/db_lease.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 
 #define NOW "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 #define LOCK_MS "1000" /* that a transaction waits for those of the daemon that it takes over */

@@ -25,9 +25,7 @@
  */
 #pragma once
 
-#include "base/err.h"
 #include "base/log.h"
-#include "base/str.h"
 
 #define DAEMONS_HEARTBEAT_MS 1000u
 #define DAEMONS_LEASE_MS 5000u

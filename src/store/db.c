@@ -25,7 +25,7 @@ bool db_open(str url, enum db_mode mode, struct db **out, struct err *e)
     struct db *db;
 
     if (!driver)
-        return err_set(e, ERR_INPUT, "a database is \"sqlite:PATH\" or \"postgres://...\"");
+        return err_input(e, "a database is \"sqlite:PATH\" or \"postgres://...\"");
     assert(mode != DB_NEW || driver->kind == DB_SQLITE);
     if (driver->kind == DB_SQLITE) {
         where = str_slice(url, colon + 1, url.n);

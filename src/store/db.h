@@ -18,7 +18,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/str.h"
 
 struct db;
 

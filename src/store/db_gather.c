@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/db_gather.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 
 #define GATHER_SIZES 4u

@@ -253,7 +253,7 @@ static bool pg_set_args(struct pg_db *d, struct args *a, const struct db_value *
                        arena_alloc(to, n * sizeof *a->numbers)};
     for (size_t i = 0; i < n; i++) {
         if (args[i].s.n > (size_t)1 << 30)
-            return err_set(e, ERR_INPUT, "a value of %zu bytes", args[i].s.n);
+            return err_input(e, "a value of %zu bytes", args[i].s.n);
         pg_set_arg(a, i, &args[i]);
     }
     return true;

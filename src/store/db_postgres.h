@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "store/db_driver.h"

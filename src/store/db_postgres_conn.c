@@ -4,7 +4,6 @@
  */
 #include "store/db_postgres.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <unistd.h>
@@ -56,10 +55,9 @@ static bool pg_check_url(const char *url, struct err *e)
     size_t quote = str_find(text, STR(": \""));
 
     if (!ok)
-        err_set(e,
-                ERR_INPUT,
-                "PostgreSQL: " STR_FMT,
-                STR_ARG(str_slice(text, 0, quote == STR_NONE ? text.n : quote)));
+        err_input(e,
+                  "PostgreSQL: " STR_FMT,
+                  STR_ARG(str_slice(text, 0, quote == STR_NONE ? text.n : quote)));
     PQconninfoFree(options);
     PQfreemem(why);
     return ok;
@@ -129,7 +127,7 @@ static bool pg_set_up(struct pg_db *d, struct err *e)
     if (PQstatus(d->conn) != CONNECTION_OK)
         return pg_fail_conn(d, e);
     if (PQserverVersion(d->conn) < 120000)
-        return err_set(e, ERR_INPUT, "PostgreSQL 12 or newer is needed");
+        return err_input(e, "PostgreSQL 12 or newer is needed");
     pg_set_cancel(d, PQgetCancel(d->conn));
     if (PQsetnonblocking(d->conn, 1) != 0)
         return pg_fail_conn(d, e);
@@ -235,7 +233,7 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
     struct pg_db *d;
 
     if (memchr(where.p, '\0', where.n))
-        return err_set(e, ERR_INPUT, "a URL with a NUL");
+        return err_input(e, "a URL with a NUL");
     d = base_alloc(sizeof *d);
     *d = (struct pg_db){.db = {.driver = &db_driver_postgres}, .mode = mode};
     d->url = str_copy(where);

@@ -8,7 +8,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/db_lease.h"
 
 #include "store/db_postgres.h"
 

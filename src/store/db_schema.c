@@ -23,8 +23,7 @@ static bool db_schema_version_now(struct db *db, int64_t *out, struct err *e)
             db, "SELECT coalesce(max(version), 0) FROM store_version", DB_NO_ARGS, out, e);
     if (!db_number(db, db->driver->has_others_sql, DB_NO_ARGS, &others, e))
         return false;
-    return others == 0 ||
-           err_set(e, ERR_INPUT, "is a database of another program: name one of its own");
+    return others == 0 || err_input(e, "is a database of another program: name one of its own");
 }
 
 static bool db_schema_take_step(struct db *db, const struct schema_step *step, struct err *e)
@@ -85,19 +84,17 @@ bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
     if (db_schema_runs(db, mode, now <= newest) && now > newest)
         return true;
     if (now > newest)
-        return err_set(
+        return err_input(
             e,
-            ERR_INPUT,
             "has version %lld and this program knows %lld: it was written by a newer one",
             (long long)now,
             (long long)newest);
     if (now == newest)
         return true;
     if (mode == DB_READ)
-        return err_set(e,
-                       ERR_INPUT,
-                       "has version %lld, which `rationale serve` brings to %lld when it starts",
-                       (long long)now,
-                       (long long)newest);
+        return err_input(e,
+                         "has version %lld, which `rationale serve` brings to %lld when it starts",
+                         (long long)now,
+                         (long long)newest);
     return db_begin(db, true, e) && db_end(db, db_schema_take_steps(db, e), e);
 }

@@ -10,8 +10,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "store/db_driver.h"
@@ -20,9 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sqlite3.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #define WAITS_MS 20u          /* after its last look a writer still waits, or has its turn */
@@ -262,7 +258,7 @@ static bool db_sqlite_open(str where, enum db_mode mode, struct db **out, struct
     char path[FILE_PATH_MAX];
 
     if (where.n == 0 || where.n >= sizeof path || memchr(where.p, '\0', where.n))
-        return err_set(e, ERR_INPUT, "a path of %zu bytes, or one with a NUL", where.n);
+        return err_input(e, "a path of %zu bytes, or one with a NUL", where.n);
     (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(where));
     assert((size_t)mode < COUNT_OF(modes));
     if (!modes[mode].check(path, e))

@@ -2,7 +2,6 @@
 #include "store/engine.h"
 
 #include "store/engine_state.h"
-#include "store/row.h"
 
 #define SQL_MAX 8192u
 
@@ -250,7 +249,7 @@ bool engine_put(struct engine *en, uint32_t type, str body, struct err *e)
     assert(en->count < ENGINE_BATCH_MAX);
     body = arena_dup(&en->arena, body);
     if (!engine_read_record(type, body, c))
-        return err_set(e, ERR_INPUT, "a record of a kind (%u) that is not known", type);
+        return err_input(e, "a record of a kind (%u) that is not known", type);
     en->records[en->count++] = (struct engine_record){type, body, c, false};
     en->size += body.n;
     return true;

@@ -24,7 +24,6 @@
 #pragma once
 
 #include "store/journal.h"
-#include "store/store.h"
 
 struct engine;
 

@@ -2,9 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/rand.h"
 #include "store/engine_state.h"
 
 #define BROKEN_SUFFIX_SIZE 40

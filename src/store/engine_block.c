@@ -12,9 +12,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/log.h"
 #include "store/engine_state.h"
-#include "store/row.h"
 
 #define PACKED_MAX (BLOCK_RAW_MAX + ((size_t)1 << 20))
 
@@ -219,7 +217,7 @@ bool engine_block_put(struct engine *en, enum engine_filled which, struct store_
     buf_reset(&en->entry);
     block_entry_put(&t, &en->entry);
     if (buf_full(&en->entry))
-        return err_set(e, ERR_INPUT, "the texts of a call are too long");
+        return err_input(e, "the texts of a call are too long");
     at->block = f->number;
     at->block_n = (int64_t)(f->before + f->block.count);
     engine_block_add(f, at->call_n, buf_str(&en->entry));

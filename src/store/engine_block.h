@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "store/block.h"
 #include "store/texts.h"
 #include "store/words.h"
 

@@ -9,8 +9,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/progress.h"
 #include "store/engine_state.h"
 #include "store/erase_find.h"
@@ -349,7 +347,7 @@ static bool engine_erase_erase(struct engine *en, const struct store_note *note,
     else
         (void)engine_erase_add_name(&names, &arg, 1);
     if (ok && names.count >= SESSIONS_MAX)
-        ok = err_set(e, ERR_INPUT, "%zu sessions are too many for one erasure", names.count);
+        ok = err_input(e, "%zu sessions are too many for one erasure", names.count);
     for (size_t i = 0; ok && i < names.count; i++) {
         struct db_value session = db_text(names.items[i]);
 

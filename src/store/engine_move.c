@@ -8,7 +8,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/log.h"
 #include "store/engine_state.h"
 
 #define MOVE_CALLS 200

@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/engine_state.h"
-#include "store/row.h"
 
 #define PIECES_SIZE_MAX ((size_t)64 << 20) /* of one kind of one call */
 

@@ -8,10 +8,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/sha256.h"
 #include "base/utf8.h"
 #include "store/engine_state.h"
-#include "store/row.h"
 
 #define NAME_SIZE_MAX 512u
 #define NAME_SIZE_KEPT 400u

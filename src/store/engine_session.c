@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/engine_state.h"
-#include "store/row.h"
 #include "store/title.h"
 
 /* A session runs while another call of it has begun and not ended. Its result is that of its last

@@ -4,19 +4,12 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "store/audit_bytes.h"
-#include "store/db.h"
 #include "store/db_lease.h"
 #include "store/engine.h"
 #include "store/engine_block.h"
 #include "store/engine_usage.h"
-#include "store/texts.h"
-
-#include <pthread.h>
 
 #define ENGINE_ARENA_MAX ((size_t)2 << 30)
 #define ENGINE_ARENA_KEPT ((size_t)12 << 20) /* kept from batch to batch: that of a full one */

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/map.h"
 #include "store/db.h"
 #include "store/store.h"

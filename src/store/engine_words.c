@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/log.h"
 #include "base/utf8.h"
 #include "store/engine_state.h"
 #include "store/word_search.h"

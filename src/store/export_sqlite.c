@@ -11,8 +11,6 @@
 
 #include "store/engine_state.h"
 #include "store/query_build.h"
-#include "store/row.h"
-#include "store/usage.h"
 
 #define EXPORT_PAGE 256u
 #define EXPORT_COPY_PAGE 64 /* rows that have their long texts with them */

@@ -4,7 +4,6 @@
 #include "store/db.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

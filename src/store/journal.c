@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,7 +56,7 @@ static bool journal_look_at_segments(struct journal *j, struct err *e)
 
 void journal_group_init(struct journal_group *g, size_t size)
 {
-    *g = (struct journal_group){.p = base_alloc(size), .filling = base_alloc(sizeof *g->filling)};
+    *g = (struct journal_group){.p = base_reserve(size), .filling = base_alloc(sizeof *g->filling)};
     *g->filling = 0;
     g->last = &g->first;
 }
@@ -162,9 +161,9 @@ void journal_free(struct journal *j)
     journal_acks_expire(j, true);
     store_lock_release(&j->lock_file);
     segment_list_release(&j->segments);
-    free(j->front.p);
+    base_unreserve(j->front.p, j->o.queue_size_max);
     free(j->front.filling);
-    free(j->back.p);
+    base_unreserve(j->back.p, j->o.queue_size_max);
     free(j->back.filling);
     pthread_cond_destroy(&j->work);
     pthread_cond_destroy(&j->news);

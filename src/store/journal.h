@@ -26,9 +26,6 @@
  */
 #pragma once
 
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "store/segment.h"
 #include "store/store.h"
 

@@ -7,8 +7,6 @@
 #include "store/journal.h"
 #include "store/lock.h"
 
-#include <pthread.h>
-
 #define JOURNAL_GATHER_MS 250u           /* the taker waits this long for more rows, */
 #define JOURNAL_GATHER_SHARES 4u         /* times the daemons, of which so many count */
 #define JOURNAL_WANTED_MS 250u           /* how often `wanted` is called */

@@ -13,7 +13,6 @@
  */
 #pragma once
 
-#include "base/err.h"
 #include "base/file.h"
 
 struct store_lock {

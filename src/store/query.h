@@ -19,10 +19,7 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
 #include "store/store.h"
 
 #define QUERY_LIMIT_MAX 1000

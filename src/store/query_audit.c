@@ -4,7 +4,6 @@
  */
 #include "store/audit.h"
 #include "store/query_build.h"
-#include "store/store.h"
 
 enum { SEQ, TIME, ACTOR, ACTION, SUBJECT, DETAIL, HASH };
 
@@ -91,8 +90,7 @@ bool query_audit_verify(struct reader *r, const char *head_path, struct buf *out
     arena_reset(&r->arena);
     if (!audit_verify(r->db, head_path, &report, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_bool(&o, "ok", report.ok);
     json_member_i64_or_null(&o, "bad_seq", report.bad_seq ? report.bad_seq : -1);
     json_member_str(&o, "why", report.ok ? STR("") : str_c(report.why));
@@ -109,8 +107,7 @@ void receipt_write(const struct store_receipt *receipt, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "receipt_id", str_c(receipt->id));
     json_member_i64(&o, "erased_at_us", receipt->erased_at_us);
     json_member_i64(&o, "sessions", (int64_t)receipt->sessions);

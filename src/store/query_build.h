@@ -14,17 +14,12 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/json.h"
 #include "store/call_segments.h"
-#include "store/db.h"
 #include "store/query.h"
 #include "store/query_narrow.h"
 #include "store/row.h"
 #include "store/texts.h"
 #include "store/word_search.h"
-#include "store/words.h"
 
 #define QUERY_SQL_MAX 65536
 #define QUERY_ARGS_MAX 128

@@ -29,7 +29,7 @@ static int cursor_hex_value(char c)
 
 bool cursor_bad(struct err *e)
 {
-    return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
+    return err_input(e, "cursor: it is not a cursor of this list");
 }
 
 bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id, struct err *e)
@@ -56,7 +56,7 @@ bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id, str
     if (two == STR_NONE)
         return cursor_bad(e);
     if (!str_eq(str_slice(text, 0, one), sort))
-        return err_set(e, ERR_INPUT, "cursor: it belongs to a list in another order");
+        return err_input(e, "cursor: it belongs to a list in another order");
     assert(one + two + 2 <= text.n);
     *value = arena_dup(a, str_slice(text, one + 1, one + 1 + two));
     *id = str_slice(text, one + two + 2, text.n);

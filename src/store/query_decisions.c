@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "base/utf8.h"
 #include "store/query_build.h"
 
@@ -338,18 +339,13 @@ struct hits {
     size_t n;
 };
 
-static bool query_decisions_is_letter(char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (unsigned char)c > 127;
-}
-
 /* Whether the text has the word as a whole word, ignoring ASCII case. */
 static bool query_decisions_has_word(str text, str word)
 {
     for (size_t i = 0; word.n && i + word.n <= text.n; i++)
         if (strncasecmp(text.p + i, word.p, word.n) == 0 &&
-            (i == 0 || !query_decisions_is_letter(text.p[i - 1])) &&
-            (i + word.n == text.n || !query_decisions_is_letter(text.p[i + word.n])))
+            (i == 0 || !char_in_word(text.p[i - 1])) &&
+            (i + word.n == text.n || !char_in_word(text.p[i + word.n])))
             return true;
     return false;
 }

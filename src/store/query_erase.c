@@ -4,7 +4,6 @@
  */
 #include "store/erase_find.h"
 #include "store/query_build.h"
-#include "store/store.h"
 
 #define CALLS " FROM llm_interactions WHERE session_id = $1"
 
@@ -59,11 +58,6 @@ static bool query_erase_count_session(struct reader *r, str id, str subject, int
     return true;
 }
 
-static int query_erase_by_id(const void *a, const void *b)
-{
-    return str_cmp(*(const str *)a, *(const str *)b);
-}
-
 bool query_erase(struct reader *r, enum store_erase_what what, str name, struct buf *out,
                  struct err *e)
 {
@@ -89,7 +83,7 @@ bool query_erase(struct reader *r, enum store_erase_what what, str name, struct 
                        &sums[THREADS],
                        e);
     if (ids.count)
-        qsort(ids.items, ids.count, sizeof ids.items[0], query_erase_by_id);
+        qsort(ids.items, ids.count, sizeof ids.items[0], str_order);
     for (size_t i = 0; ok && i < ids.count; i++)
         if (i == 0 || !str_eq(ids.items[i], ids.items[i - 1]))
             ok = query_erase_count_session(r, ids.items[i], subject ? name : STR(""), sums, e);

@@ -143,8 +143,7 @@ static bool events_on_tool(void *ctx, const struct db_value *v, size_t n)
         if (!event_precedes(ev->next, at_us, &v[TOOL_PARENT]))
             break;
     assert((t->at ? t->at->next : t->first) == ev->next);
-    *(t->at ? &t->at->next : &t->first) = ev;
-    t->at = ev;
+    LIST_APPEND(t->first, t->at, ev);
     return true;
 }
 

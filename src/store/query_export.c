@@ -63,11 +63,10 @@ static bool query_export_look(struct reader *r, const struct query_asker *a, str
 
     if (!x->begun) {
         if (a->hide_reasoning && find_wants_reasoning(x->filter.search, &r->arena))
-            return err_set(e,
-                           ERR_INPUT,
-                           "search: `reasoning:` would find nothing, because reasoning is hidden "
-                           "from you: leave the prefix out, or ask with "
-                           "x-rationale-reasoning: show or another key");
+            return err_input(e,
+                             "search: `reasoning:` would find nothing, because reasoning is hidden "
+                             "from you: leave the prefix out, or ask with "
+                             "x-rationale-reasoning: show or another key");
         if (!session_look(r, a, &x->filter, true, out, e))
             return false;
         buf_add(&x->found, out->ids);

@@ -86,7 +86,7 @@ static bool overview_range(struct overview *v, const struct query_asker *a, int6
     int64_t range, unit, least;
 
     if (from >= to)
-        return err_set(e, ERR_INPUT, "start_date_us: must be before end_date_us");
+        return err_input(e, "start_date_us: must be before end_date_us");
     from = from < to - RANGE_S_MAX ? to - RANGE_S_MAX : from;
     range = to - from;
     unit = overview_unit(range);

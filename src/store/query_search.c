@@ -34,22 +34,17 @@ static void hits_init(struct hits *h, struct reader *r, const struct query_asker
 /* False when there is no more room. */
 static bool hits_add(struct hits *h, const struct db_value *v)
 {
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
 
     assert(h->n < h->room);
-    buf_init(&b, QUERY_OUT_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_str(&o, "type", str_c(h->kind->type));
-    value_write_member(&o, "session_id", COLUMN_TEXT, &v[SESSION_ID]);
-    value_write_member(&o, "interaction_id", COLUMN_TEXT, &v[INTERACTION_ID]);
-    value_write_member(&o, "timestamp_us", COLUMN_NUMBER, &v[TIMESTAMP]);
-    value_write_member(&o, "snippet", COLUMN_TEXT, &v[SNIPPET]);
-    value_write_member(&o, h->kind->extra, COLUMN_TEXT, &v[EXTRA]);
-    json_out_end(&o);
-    h->at[h->n++] = arena_dup(&h->r->arena, buf_str(&b));
-    buf_release(&b);
+    json_text_begin(&t, QUERY_OUT_MAX);
+    json_member_str(&t.o, "type", str_c(h->kind->type));
+    value_write_member(&t.o, "session_id", COLUMN_TEXT, &v[SESSION_ID]);
+    value_write_member(&t.o, "interaction_id", COLUMN_TEXT, &v[INTERACTION_ID]);
+    value_write_member(&t.o, "timestamp_us", COLUMN_NUMBER, &v[TIMESTAMP]);
+    value_write_member(&t.o, "snippet", COLUMN_TEXT, &v[SNIPPET]);
+    value_write_member(&t.o, h->kind->extra, COLUMN_TEXT, &v[EXTRA]);
+    h->at[h->n++] = json_text_end(&t, &h->r->arena, STR("{}"));
     return h->n < h->room;
 }
 
@@ -130,8 +125,7 @@ static bool search_on_call(void *ctx, struct db_value *v, str snippet)
 
 static bool search_sessions(struct hits *h, str words, struct err *e)
 {
-    return search_session_id(h, words, e) &&
-           (h->n == h->room || search_session_names(h, words, e));
+    return search_session_id(h, words, e) && (h->n == h->room || search_session_names(h, words, e));
 }
 
 /* Decisions and calls. A word with a scope is no word of a decision. */
@@ -197,8 +191,7 @@ static bool search_all(struct search *s, struct err *e)
     search_write(s, &sessions);
     if (s->left == 0)
         return true;
-    hits_init(
-        &texts[IN_DECISIONS], s->r, s->a, &kinds[1], s->left > 1 ? s->left / 2 : s->left);
+    hits_init(&texts[IN_DECISIONS], s->r, s->a, &kinds[1], s->left > 1 ? s->left / 2 : s->left);
     hits_init(&texts[IN_CALLS], s->r, s->a, &kinds[2], s->left);
     if (!search_texts(texts, s->words, scoped, e))
         return false;
@@ -219,9 +212,8 @@ bool query_search(struct reader *r, const struct query_asker *a, str words, int6
     json_member_array(&s.o, "results");
     ok = search_all(&s, e);
     json_out_end(&s.o);
-    ok = ok &&
-         absent_write_search(
-             r, a, s.left < limit || !find_wants_reasoning(s.words, &r->arena), &s.o, e);
+    ok = ok && absent_write_search(
+                   r, a, s.left < limit || !find_wants_reasoning(s.words, &r->arena), &s.o, e);
     find_write_bound(s.back_to_us, &s.o);
     return query_end_object(r, ok, &s.o, e);
 }

@@ -115,10 +115,9 @@ static bool session_list_find_sort(struct list *l, struct err *e)
             l->sort = &sorts[i];
             return true;
         }
-    return err_set(e,
-                   ERR_INPUT,
-                   "sort: must be started_at_us, duration_ms, total_tokens or cost_usd, with a "
-                   "\"-\" before it for the largest first");
+    return err_input(e,
+                     "sort: must be started_at_us, duration_ms, total_tokens or cost_usd, with a "
+                     "\"-\" before it for the largest first");
 }
 
 /* Where the page before ended: the value that the list is sorted by, and the session's id. */
@@ -383,12 +382,8 @@ static void session_list_write_filters(const struct query_filter *f, const struc
                  {"sort", p->sort}};
 
     json_member_object(o, "filters_applied");
-    if (f->status_count) {
-        json_member_array(o, "status");
-        for (size_t i = 0; i < f->status_count; i++)
-            json_out_str(o, f->status[i]);
-        json_out_end(o);
-    }
+    if (f->status_count)
+        json_member_texts(o, "status", f->status, f->status_count);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (texts[i].text.n)
             json_member_str(o, texts[i].name, texts[i].text);

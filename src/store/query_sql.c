@@ -68,8 +68,7 @@ bool query_end(struct reader *r, bool ok, const struct buf *out, struct err *e)
 
 bool query_begin_object(struct reader *r, struct buf *out, struct json_out *o, struct err *e)
 {
-    json_out_init(o, out);
-    json_out_object(o);
+    json_out_init_object(o, out);
     return query_begin(r, e);
 }
 

@@ -67,7 +67,7 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
         if (str_eq(group_by, str_c(groups[i].name)))
             group = groups[i].sql;
     if (!group)
-        return err_set(e, ERR_INPUT, "group_by: must be model, provider, key, level or day");
+        return err_input(e, "group_by: must be model, provider, key, level or day");
     if (!query_begin_object(r, out, &o, e))
         return false;
     json_member_str(&o, "group_by", group_by);
@@ -110,11 +110,6 @@ static bool options_on_session(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static int options_by_name(const void *a, const void *b)
-{
-    return str_cmp(*(const str *)a, *(const str *)b);
-}
-
 static void options_write(struct map *values, struct arena *a, struct json_out *o)
 {
     str *names = arena_alloc(a, (OPTIONS_MAX + 1) * sizeof *names);
@@ -123,7 +118,7 @@ static void options_write(struct map *values, struct arena *a, struct json_out *
     for (struct map_entry *i = map_next(values, NULL); i; i = map_next(values, i))
         names[n++] = i->key;
     assert(n <= OPTIONS_MAX);
-    qsort(names, n, sizeof *names, options_by_name);
+    qsort(names, n, sizeof *names, str_order);
     json_out_array(o);
     for (size_t i = 0; i < n; i++)
         json_out_str(o, names[i]);

@@ -4,7 +4,6 @@
  */
 #include "store/journal.h"
 #include "store/query_build.h"
-#include "store/segment.h"
 
 /* Where the journal with this name goes on after the tables; its start if they have none of it. */
 static bool waiting_read_place(struct reader *r, str name, struct journal_place *out, struct err *e)

@@ -308,12 +308,11 @@ static bool segment_reader_read_head(struct segment_reader *r, const char *path,
         return false;
     r->readable = frame_segment_get((str){r->buf, r->buf_n}, &r->head);
     return !r->readable || r->head.version <= FRAME_VERSION ||
-           err_set(e,
-                   ERR_INPUT,
-                   "%s was written by a newer version (%u, this is %u)",
-                   path,
-                   r->head.version,
-                   FRAME_VERSION);
+           err_input(e,
+                     "%s was written by a newer version (%u, this is %u)",
+                     path,
+                     r->head.version,
+                     FRAME_VERSION);
 }
 
 bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at, struct err *e)

@@ -15,7 +15,6 @@
  */
 #pragma once
 
-#include "base/err.h"
 #include "base/file.h"
 #include "store/frame.h"
 

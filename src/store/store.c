@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/store.h"
 
-#include "base/arena.h"
-#include "base/rand.h"
 #include "base/sha256.h"
 #include "store/row.h"
 #include "store/store_state.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -353,7 +350,7 @@ bool store_erase(struct store *s, enum store_erase_what what, str name, str acto
     if (!s->journal)
         return err_set(e, ERR_NOT_FOUND, "there is no history: the store is \"none\"");
     if (name.n == 0)
-        return err_set(e, ERR_INPUT, "the request does not say whom or what to erase");
+        return err_input(e, "the request does not say whom or what to erase");
     rand_ids_init(&ids, &clock_real);
     struct store_note note = {rand_id(&ids, id), actor, str_c(actions[what]), name, STR(""), 0};
     struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), store_put_note, &note};

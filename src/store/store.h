@@ -25,13 +25,9 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "base/str.h"
 
 struct store;
 

@@ -27,11 +27,9 @@ static bool adopt_refuse_live(const struct store_options *o, const char *dir, st
             dir);
     if (!store_spool_name(dir, name, e) || !daemons_look(o->url, str_c(name), &live, &list, e))
         return false;
-    return !live || err_set(e,
-                            ERR_INPUT,
-                            "%s is the journal of daemon %s, which runs and takes it in itself",
-                            dir,
-                            name);
+    return !live ||
+           err_input(
+               e, "%s is the journal of daemon %s, which runs and takes it in itself", dir, name);
 }
 
 /* Until all is in the tables, or nothing moves any more. */
@@ -60,10 +58,10 @@ bool store_adopt(const struct store_options *o, uint64_t *records, struct err *e
     bool ok;
 
     if (!store_is_postgres(o->url))
-        return err_set(e,
-                       ERR_INPUT,
-                       "a journal is adopted into PostgreSQL: the daemon of another store takes its"
-                       " own journal in when it starts");
+        return err_input(
+            e,
+            "a journal is adopted into PostgreSQL: the daemon of another store takes its"
+            " own journal in when it starts");
     if (!store_places(o->url, o->spool, path, dir, e) || !adopt_refuse_live(o, dir, e) ||
         !store_open(o, &s, e))
         return false;

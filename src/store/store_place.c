@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/sha256.h"
 #include "store/audit.h"
 #include "store/store_state.h"
 
@@ -33,7 +32,7 @@ static bool store_place_set_path(char out[FILE_PATH_MAX], str path, const char *
                                  struct err *e)
 {
     if (path.n > PATH_SIZE_MAX || memchr(path.p, '\0', path.n))
-        return err_set(e, ERR_INPUT, "the path of the store is too long or holds a NUL");
+        return err_input(e, "the path of the store is too long or holds a NUL");
     (void)snprintf(out, FILE_PATH_MAX, STR_FMT "%s", STR_ARG(path), suffix);
     return true;
 }
@@ -48,18 +47,17 @@ bool store_find_place(struct store *s, const struct store_options *o, struct err
         return store_place_set_path(s->dir, o->spool.n > 0 ? o->spool : STR(SPOOL), "", e) &&
                store_place_set_path(s->head, str_c(s->dir), "/head", e);
     if (!store_place_sqlite_path(o->url, &path))
-        return err_set(e,
-                       ERR_INPUT,
-                       "a store is \"sqlite:PATH\", \"postgres://USER@HOST/DATABASE\" or \"none\","
-                       " not \"" STR_FMT "\"",
-                       STR_ARG(str_slice(o->url, 0, colon < 40 ? colon + 1 : 40)));
+        return err_input(
+            e,
+            "a store is \"sqlite:PATH\", \"postgres://USER@HOST/DATABASE\" or \"none\","
+            " not \"" STR_FMT "\"",
+            STR_ARG(str_slice(o->url, 0, colon < 40 ? colon + 1 : 40)));
     if (path.n == 0)
-        return err_set(e, ERR_INPUT, "a store needs a path: \"sqlite:PATH\"");
+        return err_input(e, "a store needs a path: \"sqlite:PATH\"");
     if (str_eq(path, STR(":memory:")))
-        return err_set(e,
-                       ERR_INPUT,
-                       "a store in memory would lose acknowledged calls: name a file, or use "
-                       "\"none\"");
+        return err_input(e,
+                         "a store in memory would lose acknowledged calls: name a file, or use "
+                         "\"none\"");
     assert(!s->path[0] && !s->dir[0]);
     return store_place_set_path(s->path, path, "", e) &&
            store_place_set_path(s->head, path, ".head", e) &&

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "store/daemons.h"
-#include "store/engine.h"
 #include "store/ingest.h"
 
 #define STORE_SPOOL_SIZE DAEMONS_ID_SIZE

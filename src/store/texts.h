@@ -14,7 +14,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "store/block.h"
 #include "store/db.h"
 #include "store/store.h"

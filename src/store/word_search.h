@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include "base/err.h"
 #include "store/db.h"
 #include "store/word_pages.h"
 #include "store/words.h"

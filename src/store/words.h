@@ -21,7 +21,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/str.h"
 
 #define WORDS_SIZE_MAX 64   /* bytes of a folded word; the rest is ignored, at a whole character */
 #define WORDS_TYPED_MAX 32  /* words of a query; the rest is ignored */

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 

@@ -29,7 +29,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/simd.h"
 #include "tokens/internal.h"
 
 #define PART_MIN 16 /* bytes that justify a separate block */

@@ -186,7 +186,7 @@ bool tokens_decode(const struct tokens_vocab *v, const uint32_t *ids, size_t n, 
     tokens_vocab_need(v);
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= v->packed->count)
-            return err_set(e, ERR_INPUT, "%s has no token %u", v->name, (unsigned)ids[i]);
+            return err_input(e, "%s has no token %u", v->name, (unsigned)ids[i]);
     for (size_t i = 0; i < n; i++) {
         uint64_t info = v->table->info[ids[i]];
         const uint8_t *p = v->table->bytes + tokens_info_at(info);

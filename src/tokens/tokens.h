@@ -39,8 +39,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
 
 struct tokens_vocab;
 

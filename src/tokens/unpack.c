@@ -9,7 +9,6 @@
 #include "tokens/build.h"
 #include "tokens/internal.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <zlib.h>
@@ -43,9 +42,7 @@ static struct tokens_build unpack_room(const struct tokens_packed *packed, size_
 
     for (size_t i = 0; i < COUNT_OF(list); i++)
         n += unpack_size(list[i].size);
-    p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        base_die("out of memory: %zu bytes for a vocabulary", n);
+    p = base_reserve(n);
     *size = n;
     for (size_t i = 0; i < COUNT_OF(list); i++) {
         *list[i].table = p;

@@ -24,11 +24,7 @@ static struct assembled_block *assemble_add_block(struct assembled_reply *g, str
     b->id = arena_text_dup(a, ev->id);
     b->name = arena_text_dup(a, ev->name);
     g->full |= b->id.n < ev->id.n || b->name.n < ev->name.n;
-    if (g->last)
-        g->last->next = b;
-    else
-        g->first = b;
-    g->last = b;
+    LIST_APPEND(g->first, g->last, b);
     g->count++;
     return b;
 }
@@ -134,11 +130,7 @@ static void assemble_add_extra(struct assembled_reply *g, struct arena *a,
     x->choice = ev->choice;
     x->name = arena_text_dup(a, ev->name);
     assemble_hold_extra(x, a, ev->text);
-    if (g->last_extra)
-        g->last_extra->next = x;
-    else
-        g->extras = x;
-    g->last_extra = x;
+    LIST_APPEND(g->extras, g->last_extra, x);
     g->extra_count++;
 }
 

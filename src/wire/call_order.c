@@ -100,8 +100,7 @@ static void call_order_append(struct call_order *t, struct waiting *w)
     assert(t->count < WAITING_MAX && t->open_count <= OPEN_MAX);
     assert(!t->first == !t->last);
     w->next = NULL;
-    *(t->last ? &t->last->next : &t->first) = w;
-    t->last = w;
+    LIST_APPEND(t->first, t->last, w);
     t->count++;
     t->size += w->ev.text.n;
 }

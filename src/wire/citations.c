@@ -5,7 +5,6 @@
 #include "wire/citations.h"
 
 #include "base/json_get.h"
-#include "wire/arena_text.h"
 #include "wire/json_write.h"
 
 #define CITE_SIZE_MAX ((size_t)8 << 20)

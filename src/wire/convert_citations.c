@@ -2,9 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/map.h"
 #include "base/utf8.h"
-#include "wire/citations.h"
 #include "wire/gemini/gemini.h"
 
 #define HEARD_SIZE_MAX ((size_t)4 << 20)
@@ -402,8 +400,7 @@ static void citations_chunks_write(struct cited *c, const struct json_node *list
     struct err e;
 
     map_init(&seen, NULL, CHUNKS_MAX);
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_array(&o, "groundingChunks");
     JSON_FOREACH(v, &c->doc, list) {
         str url = json_get_text(&c->doc, v, "url", &c->scratch);

@@ -4,7 +4,6 @@
  */
 #include "wire/images.h"
 
-#include "base/json_get.h"
 #include "wire/internal.h"
 
 #define PICTURE_SIZE_MAX ((size_t)256 << 20)

@@ -12,7 +12,6 @@
 #include "wire/name_table.h"
 #include "wire/patch_plan.h"
 #include "wire/rope.h"
-#include "wire/wire.h"
 
 extern const struct wire wire_openai, wire_responses, wire_anthropic, wire_gemini, wire_mistral,
     wire_ollama, wire_generate, wire_converse, wire_cohere;

@@ -5,10 +5,7 @@
 #include "wire/json_write.h"
 
 #include "base/json_get.h"
-#include "base/map.h"
 #include "wire/message_parts.h"
-
-#include <stdarg.h>
 
 #define STRICT_MEMBERS_MAX 1000
 

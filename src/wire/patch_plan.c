@@ -49,6 +49,16 @@ void patch_append_system(const struct patch_plan *p, const struct json_node *tex
                                    STR_ARG(str_slice(more, 1, more.n))));
 }
 
+void patch_system_member(const struct patch_plan *p, const char *name)
+{
+    const struct json_node *text = patch_find(p, name);
+
+    if (text && text->kind == JSON_STRING && text->size > 2)
+        patch_append_system(p, text);
+    else
+        patch_set(p, name, json_quoted(p->ed->arena, p->wish->system_extra));
+}
+
 void patch_merge(const struct patch_plan *p)
 {
     struct json from;

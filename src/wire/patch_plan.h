@@ -24,6 +24,8 @@ void patch_head(const struct patch_plan *p);
 void patch_sampling(const struct patch_plan *p);
 /* Appends the plan's system_extra to a JSON string, after a blank line. */
 void patch_append_system(const struct patch_plan *p, const struct json_node *text);
+/* The same for a member of the body, which is added if it is not there or empty. */
+void patch_system_member(const struct patch_plan *p, const char *name);
 /* Merges the plan's `merge` deeply into the body. */
 void patch_merge(const struct patch_plan *p);
 

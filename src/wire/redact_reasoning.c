@@ -5,7 +5,6 @@
 #include "wire/redact_reasoning.h"
 
 #include "base/ctype.h"
-#include "wire/internal.h"
 #include "wire/openai/openai.h"
 
 struct redaction {

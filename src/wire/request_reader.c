@@ -39,7 +39,7 @@ bool request_fail(const struct request_reader *r, const struct request_path *at,
     request_write_path(&b, at, r->brackets);
     if (key)
         buf_printf(&b, "%s%s", b.n ? "." : "", key);
-    err_set(r->e, ERR_INPUT, STR_FMT "%s%s", STR_ARG(buf_str(&b)), b.n ? ": " : "", what);
+    err_input(r->e, STR_FMT "%s%s", STR_ARG(buf_str(&b)), b.n ? ": " : "", what);
     buf_release(&b);
     return false;
 }

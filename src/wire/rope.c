@@ -25,11 +25,7 @@ static bool rope_grow(struct rope *r, struct arena *a)
         return false;
     p = arena_alloc(a, sizeof *p + cap);
     *p = (struct rope_piece){.next = NULL, .n = 0, .cap = cap};
-    if (r->last)
-        r->last->next = p;
-    else
-        r->first = p;
-    r->last = p;
+    LIST_APPEND(r->first, r->last, p);
     return true;
 }
 

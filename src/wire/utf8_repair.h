@@ -10,7 +10,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/str.h"
 
 /* The first half of a character, until the rest comes: bytes of UTF-8, or an escape. */
 struct utf8_repair {

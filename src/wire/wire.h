@@ -40,7 +40,6 @@
 #pragma once
 
 #include "base/json_edit.h"
-#include "chat/chat.h"
 #include "wire/repeat_frame.h"
 #include "wire/utf8_repair.h"
 
@@ -134,7 +133,8 @@ struct wire {
      * not have are dropped, and so are reasoning parts that only their own provider accepts. */
     void (*write)(const struct chat_request *r, struct buf *out);
     void (*patch)(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits);
-    /* Path and query after base_url: "/chat/completions". */
+    /* Path and query after base_url: "/chat/completions". A dialect with a function has no text. */
+    const char *path_text;
     void (*path)(str model, bool stream, struct buf *out);
 
     size_t decoder_size, encoder_size; /* of their private states */

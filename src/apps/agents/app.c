@@ -11,7 +11,7 @@ static bool agents_find_prompt(void *ctx, str name, struct arena *a, str *text, 
     struct prompt p;
 
     if (!app->registry)
-        return err_set(e, ERR_INPUT, "there is no registry of prompts without a store");
+        return err_input(e, "there is no registry of prompts without a store");
     if (!registry_active(app->registry, name, a, &p, e))
         return false;
     *text = prompt_text(&p, NULL, "system_prompt", a);

@@ -148,7 +148,7 @@ static bool agents_read_flag(const struct json *doc, const char *name, bool *out
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
 
     *out = false;
-    return !v || json_bool(v, out) || err_set(e, ERR_INPUT, "%s: must be true or false", name);
+    return !v || json_bool(v, out) || err_input(e, "%s: must be true or false", name);
 }
 
 static bool agents_read_run_text(const struct json *doc, const char *name, struct arena *a,
@@ -160,7 +160,7 @@ static bool agents_read_run_text(const struct json *doc, const char *name, struc
     if (!v || v->kind == JSON_NULL)
         return true;
     if (!json_text(doc, v, a, out))
-        return err_set(e, ERR_INPUT, "%s: must be a text", name);
+        return err_input(e, "%s: must be a text", name);
     *out = arena_dup(a, *out);
     return true;
 }
@@ -176,8 +176,7 @@ static bool agents_read_run_value(const struct json *doc, const char *name, enum
         return true;
     *out = json_raw(doc, v);
     return v->kind == kind ||
-           err_set(
-               e, ERR_INPUT, "%s: must be %s", name, kind == JSON_ARRAY ? "a list" : "an object");
+           err_input(e, "%s: must be %s", name, kind == JSON_ARRAY ? "a list" : "an object");
 }
 
 /* Each in our own form, or in that of Chat Completions. */
@@ -345,9 +344,9 @@ static bool agents_put_tool_result(struct agents_app *app, const struct app_requ
     str text;
 
     if (!json_text(doc, json_find(doc, v, STR("call_id")), q->arena, &x.call_id))
-        ok = err_set(e, ERR_INPUT, "call_id: must be the id of the call, as in its event");
+        ok = err_input(e, "call_id: must be the id of the call, as in its event");
     else if (!result == !error)
-        ok = err_set(e, ERR_INPUT, "result: a call has either a result or an error");
+        ok = err_input(e, "result: a call has either a result or an error");
     if (ok && error && json_text(doc, error, q->arena, &text)) {
         struct buf quoted;
 
@@ -357,7 +356,7 @@ static bool agents_put_tool_result(struct agents_app *app, const struct app_requ
         buf_add_c(&quoted, '}');
         x.result = arena_move_buf(q->arena, &quoted);
     } else if (ok && error) {
-        ok = err_set(e, ERR_INPUT, "error: must be a text");
+        ok = err_input(e, "error: must be a text");
     } else if (ok && !json_text(doc, result, q->arena, &x.result)) {
         x.result = json_raw(doc, result);
     }
@@ -377,7 +376,7 @@ static bool agents_put_tool_results(struct agents_app *app, const struct app_req
     if (!list)
         return agents_put_tool_result(app, q, doc, json_root(doc), e);
     if (list->kind != JSON_ARRAY)
-        return err_set(e, ERR_INPUT, "results: must be a list");
+        return err_input(e, "results: must be a list");
     ok = config_check_members(doc, json_root(doc), "results", e);
     JSON_FOREACH_ITEM(v, doc, list)
         if (ok && v->kind == JSON_OBJECT &&

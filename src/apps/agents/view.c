@@ -209,8 +209,7 @@ bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
     bool ok = true;
 
     arena_init(&a, ARENA_MAX);
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_array(&o, "runs");
     for (; ok && n == ROWS_AT_ONCE && found < last && f.offset < AGENT_LIST_MAX; f.offset += n) {
         arena_reset(&a);

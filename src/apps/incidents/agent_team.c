@@ -2,11 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/view.h"
 #include "apps/incidents/engine.h"
 #include "base/utf8.h"
-
-#include <stdarg.h>
 
 #define NOTE_SIZE 1024
 #define RESULT_SHOWN ((size_t)256 << 10)

@@ -9,8 +9,6 @@
 #include "base/map.h"
 #include "base/utf8.h"
 
-#include <stdarg.h>
-
 #define DATA_MAX ((size_t)64 << 20) /* cleaned: escapes may make it longer */
 #define SHOWN_MAX 200               /* bytes of a wrong value in an answer */
 #define SEVERITY "warning"
@@ -329,8 +327,7 @@ static void incident_alert_read_data(const struct reading *r, struct alert *out)
         data = NULL;
     }
     buf_init(&text, DATA_MAX);
-    json_out_init(&c.out, &text);
-    json_out_object(&c.out);
+    json_out_init_object(&c.out, &text);
     JSON_FOREACH(k, r->doc, data) {
         json_out_key(&c.out, alert_clean_text(&c, k));
         incident_alert_clean_value(&c, json_value(k));

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/intake.h"
-#include "base/log.h"
 
 static bool incident_app_open(const struct app_host *h, void **out, struct err *e)
 {

@@ -284,11 +284,11 @@ static bool incident_chat_read_run(struct follow_up *t, const struct incident_op
     struct agent_row row;
 
     if (!o->host->log)
-        return err_set(e, ERR_INPUT, "without a store there is no history to ask about");
+        return err_input(e, "without a store there is no history to ask about");
     if (!agent_log_run_get(o->host->log, o->run, t->arena, &row, e))
         return false;
     if (str_eq(row.status, STR("running")))
-        return err_set(e, ERR_INPUT, "the investigation still runs");
+        return err_input(e, "the investigation still runs");
     t->input = row.input;
     t->report = chat_without_id(t, json_copy_member(row.result, "report", t->arena));
     if (!chat_read_tools(t, o, e) || !incident_input_read(row.input, t->arena, stored, e))
@@ -416,7 +416,7 @@ bool incident_chat(const struct incident_options *o, str question, struct arena 
     *out = (struct incident_answer){.text = STR(""), .pending = STR("")};
     t.question = str_trim(question);
     if (!t.question.n || t.question.n > QUESTION_MAX)
-        return err_set(e, ERR_INPUT, "a question has 1 to %d bytes", QUESTION_MAX);
+        return err_input(e, "a question has 1 to %d bytes", QUESTION_MAX);
     if (!incident_chat_read_run(&t, o, &stored, e) || !incident_prepare(&t.in, &stored, a, e))
         return false;
     t.question = mask_json_kept(t.in.mask, t.question, a);

@@ -37,7 +37,7 @@ static enum asked incident_classic_ask(struct agent_team *p, struct buf *user, s
             return ASKED_OVER;
         p->reasoning_seen = reply.reasoning;
         if (!reply.text.n)
-            err_set(&e, ERR_INPUT, "the reply has no answer after its reasoning");
+            err_input(&e, "the reply has no answer after its reasoning");
         else if (plan_parse(reply.text, view->form, &p->arena, s, &e))
             return ASKED_READ;
         if (i == 0)

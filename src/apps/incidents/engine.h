@@ -18,8 +18,6 @@
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "agent/work.h"
 #include "agents/definition.h"
 #include "apps/incidents/setup.h"

@@ -16,8 +16,7 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
 
     assert((size_t)o->strategy + 1 < COUNT_OF(incident_strategies));
     assert((size_t)o->reasoning + 1 < COUNT_OF(switches));
-    json_out_init(&j, out);
-    json_out_object(&j);
+    json_out_init_object(&j, out);
     json_member_object(&j, "alert");
     json_member_str(&j, "alert_id", o->alert.id);
     json_member_str(&j, "alert_type", o->alert.alert_type);

@@ -173,8 +173,7 @@ static void incident_answer_webhook(struct intake *t, const struct queue_intake 
     size_t counts[QUEUE_RESOLVED + 1] = {0};
     struct json_out o;
 
-    json_out_init(&o, &t->r->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &t->r->body);
     json_member_str(&o, "status", STR("accepted"));
     json_member_str(&o, "source", str_c(alert_source_name(in->source)));
     json_member_array(&o, "alerts");
@@ -205,8 +204,7 @@ static void incident_answer_ignored(struct intake *t, const struct webhook *hook
 {
     struct json_out o;
 
-    json_out_init(&o, &t->r->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &t->r->body);
     json_member_str(&o, "status", STR("ignored"));
     json_member_str(&o, "source", str_c(alert_source_name(hook->source)));
     json_member_array(&o, "alerts");
@@ -222,8 +220,7 @@ static void incident_intake_answer_one(struct intake *t, const struct queue_item
 {
     struct json_out o;
 
-    json_out_init(&o, &t->r->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &t->r->body);
     incident_write_item(&o, t->q->arena, item);
     json_out_end(&o);
     t->r->status = item->result == QUEUE_QUEUED ? 202 : 200;

@@ -6,8 +6,6 @@
 
 #include "gateway/metrics_text.h"
 
-#include <pthread.h>
-
 #define LABEL_MAX 200
 #define PARTS_ARENA ((size_t)512 << 20)
 

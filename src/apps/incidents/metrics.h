@@ -12,7 +12,6 @@
 #pragma once
 
 #include "apps/incidents/queue.h"
-#include "gateway/metrics.h"
 
 /* Both are lent; page NULL: nothing is shown. */
 struct incident_metrics *incident_metrics_new(struct metrics *page, const struct clock *clock);

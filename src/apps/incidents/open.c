@@ -5,7 +5,6 @@
 #include "apps/incidents/intake.h"
 #include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
-#include "base/log.h"
 #include "store/bus.h"
 
 #define TOLD_MAX 200 /* alerts whose last state is published again after a start, for watchers */
@@ -31,8 +30,7 @@ static void incident_open_publish(struct incidents *in, const struct alert_table
     json_out_init(&o, &out);
     status_write(&o, row, servers);
     buf_init(&brief, (size_t)1 << 20);
-    json_out_init(&o, &brief);
-    json_out_object(&o);
+    json_out_init_object(&o, &brief);
     status_brief(&o, row, servers);
     json_out_end(&o);
     hub_alert(in->host->gateway->hub,

@@ -7,9 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/data.h"
-#include "agent/plan.h"
 #include "apps/incidents/engine.h"
-#include "base/clock.h"
 
 #define ALERT_SIZE ((size_t)32 << 10)
 #define RUNBOOK_SIZE ((size_t)32 << 10)

@@ -5,8 +5,6 @@
 #include "apps/incidents/queue_state.h"
 
 #include "apps/incidents/metrics.h"
-#include "base/log.h"
-#include "mask/mask.h"
 
 #define ENTRY_ARENA ((size_t)1 << 20)
 #define OPEN_ARENA ((size_t)1 << 30)
@@ -25,8 +23,7 @@ void list_add(struct list *l, struct entry *n)
     assert(!n->next && !n->prev && !l->first == !l->last && !l->first == !l->n);
     n->prev = l->last;
     n->next = NULL;
-    *(l->last ? &l->last->next : &l->first) = n;
-    l->last = n;
+    LIST_APPEND(l->first, l->last, n);
     l->n++;
 }
 
@@ -206,10 +203,9 @@ static bool incident_queue_adopt_run(struct queue *q, const struct agent_row *ru
     struct alert_table_row row = queue_row_of_run(q, run, o, a);
 
     if (!row.agent.n)
-        return err_set(e,
-                       ERR_INPUT,
-                       "no agent takes alerts of type \"" STR_FMT "\"",
-                       STR_ARG(str_slice(row.alert_type, 0, 80)));
+        return err_input(e,
+                         "no agent takes alerts of type \"" STR_FMT "\"",
+                         STR_ARG(str_slice(row.alert_type, 0, 80)));
     if (!alert_table_add(
             q->o.alert_table, &(struct alert_table_intake){.rows = &row, .row_count = 1}, e))
         return false;
@@ -327,8 +323,7 @@ bool queue_cancel(struct queue *q, str id, struct arena *a, struct alert_table_r
     if (!found && queue_cancel_elsewhere(q, id))
         return row->cancelled = true;
     return found ||
-           err_set(
-               e, ERR_INPUT, "the alert has ended already: it is " STR_FMT, STR_ARG(row->state));
+           err_input(e, "the alert has ended already: it is " STR_FMT, STR_ARG(row->state));
 }
 
 /* ---- life ---- */

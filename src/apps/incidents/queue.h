@@ -25,7 +25,6 @@
 #include "apps/incidents/alert.h"
 #include "apps/incidents/alert_table.h"
 #include "apps/incidents/incident.h"
-#include "base/rand.h"
 
 /* The engine: incident.h, or a substitute. */
 struct queue_engine {

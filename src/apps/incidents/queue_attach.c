@@ -15,7 +15,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/queue_state.h"
-#include "base/log.h"
 
 #define ATTACH_ARENA ((size_t)1 << 30)
 #define DATA_MAX ((size_t)64 << 20)
@@ -90,8 +89,7 @@ str queue_alert_data(const struct alert_table_alert *alerts, size_t n, struct ar
     if (n == 1)
         return alerts[0].data;
     buf_init(&out, DATA_MAX);
-    json_out_init(&o, &out);
-    json_out_object(&o);
+    json_out_init_object(&o, &out);
     attach_write_members(&o, alerts[0].data, true, a);
     json_member_array(&o, "alerts");
     for (; i < n && i < INVESTIGATED_MAX && out.n < INVESTIGATED_SIZE && alerts[i].data.n; i++) {
@@ -379,7 +377,7 @@ static bool attach_room(struct attaching *t, struct err *e)
     for (size_t i = 0; i < t->row_count; i++)
         if (!t->rows[i].alert_type.n) {
             t->in->unknown_type = true;
-            return err_set(e, ERR_INPUT, "no agent takes alerts of this type");
+            return err_input(e, "no agent takes alerts of this type");
         }
     return t->row_count <= room ||
            err_set(e,

@@ -8,7 +8,6 @@
  */
 #include "apps/incidents/queue_state.h"
 
-#include "base/log.h"
 #include "store/bus.h"
 
 #define LOOK_ARENA ((size_t)1 << 30)

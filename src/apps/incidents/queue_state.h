@@ -12,9 +12,6 @@
 #include "apps/incidents/queue.h"
 #include "base/map.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #define QUEUE_WORKERS_MAX 256
 #define QUEUE_ASKING_MAX 10000                  /* that wait for a person at once */
 #define QUEUE_ALIVE "queued processing waiting" /* the states of alerts that have not ended */

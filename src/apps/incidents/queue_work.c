@@ -6,7 +6,6 @@
 
 #include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
-#include "base/log.h"
 #include "gateway/publish.h"
 
 #define RUN_ARENA ((size_t)512 << 20)
@@ -30,8 +29,7 @@ static void incident_queue_work_write_metadata(struct buf *out, const struct ale
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "severity", row->severity);
     json_member_str(&o, "environment", row->environment);
     json_member_str(&o, "runbook", row->runbook);
@@ -105,8 +103,7 @@ static void queue_write_report(struct buf *out, const struct incident_report *r)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "markdown", r->markdown);
     json_member_str(&o, "final_analysis", r->final_analysis);
     json_member_str(&o, "summary", r->summary);

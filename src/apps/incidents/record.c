@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
-#include "base/json.h"
 #include "gateway/publish.h"
 
 /* ---- the session ---- */

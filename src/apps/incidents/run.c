@@ -8,8 +8,6 @@
  */
 #include "agent/mcp_tools.h"
 #include "apps/incidents/engine.h"
-#include "base/json.h"
-#include "base/log.h"
 #include "store/step.h"
 
 #define LOOK_MS 20
@@ -440,12 +438,11 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
         *texts[i] = mask_json_kept(in->mask, *texts[i], in->arena);
     in->chain = setup_chain(o->setup, o->alert.alert_type);
     if (!in->chain)
-        return err_set(e,
-                       ERR_INPUT,
-                       "no agent takes alerts of type \"" STR_FMT "\"",
-                       STR_ARG(str_slice(o->alert.alert_type, 0, 80)));
+        return err_input(e,
+                         "no agent takes alerts of type \"" STR_FMT "\"",
+                         STR_ARG(str_slice(o->alert.alert_type, 0, 80)));
     if (!o->run.n || !o->host || (!o->host->gl && !o->ask.ask))
-        return err_set(e, ERR_INPUT, "an investigation needs a run and someone to ask");
+        return err_input(e, "an investigation needs a run and someone to ask");
     if (!app_model(c,
                    o->model.n           ? o->model
                    : o->default_model.n ? o->default_model

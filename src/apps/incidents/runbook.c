@@ -9,10 +9,8 @@
 #include "apps/incidents/engine.h"
 #include "base/base64.h"
 #include "base/ctype.h"
-#include "base/file.h"
 #include "base/utf8.h"
 #include "mcp/io.h"
-#include "net/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +44,7 @@ static int runbook_open_below(const char *folder, const char *name, struct err *
     }
     fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
     if (fd < 0 && (errno == EXDEV || errno == ELOOP))
-        err_set(e, ERR_INPUT, "the runbook \"%.*s\" is not in the folder", NAME_SHOWN, name);
+        err_input(e, "the runbook \"%.*s\" is not in the folder", NAME_SHOWN, name);
     else if (fd < 0 && errno == ENOENT)
         err_set(e, ERR_NOT_FOUND, "there is no runbook \"%.*s\"", NAME_SHOWN, name);
     else if (fd < 0)
@@ -58,7 +56,7 @@ static int runbook_open_below(const char *folder, const char *name, struct err *
 static bool incident_runbook_take_text(str text, struct buf *out, struct err *e)
 {
     if (!utf8_valid(text))
-        return err_set(e, ERR_INPUT, "the runbook is no text");
+        return err_input(e, "the runbook is no text");
     buf_add(out, text);
     return true;
 }
@@ -73,15 +71,15 @@ static bool incident_runbook_read_file(const struct runbook_source *r, struct bu
     int fd;
 
     if (!*r->folder)
-        return err_set(e, ERR_INPUT, "no folder of runbooks is configured (incidents.runbooks)");
+        return err_input(e, "no folder of runbooks is configured (incidents.runbooks)");
     if (memchr(r->name.p, '\0', r->name.n))
-        return err_set(e, ERR_INPUT, "the runbook's name has a NUL in it");
+        return err_input(e, "the runbook's name has a NUL in it");
     arena_init(&a, 4 * RUNBOOK_MAX);
     name = arena_dup(&a, r->name);
     fd = runbook_open_below(r->folder, name.p, e);
     if (fd >= 0) {
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-            err_set(e, ERR_INPUT, "the runbook \"%.*s\" is no file", NAME_SHOWN, name.p);
+            err_input(e, "the runbook \"%.*s\" is no file", NAME_SHOWN, name.p);
         else
             ok = file_read_fd(&a, fd, RUNBOOK_MAX, &text, e) &&
                  incident_runbook_take_text(text, out, e);
@@ -134,7 +132,6 @@ static str runbook_cut_user(str url, str *user, struct arena *a)
 static str runbook_authorize(str user, struct arena *a)
 {
     struct buf plain, header;
-    str text;
 
     buf_init(&plain, user.n + 1); /* of a name without a password: its colon */
     buf_init(&header, 2 * user.n + 64);
@@ -152,10 +149,8 @@ static str runbook_authorize(str user, struct arena *a)
     base64_add(&header, buf_str(&plain));
     buf_add(&header, STR("\r\n"));
     assert(!buf_full(&header));
-    text = arena_dup(a, buf_str(&header));
     buf_release(&plain);
-    buf_release(&header);
-    return text;
+    return arena_move_buf(a, &header);
 }
 
 static bool runbook_host_is(str host, str domain)

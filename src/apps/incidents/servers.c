@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
-#include "base/json.h"
 #include "gateway/publish.h"
 #include "store/step.h"
 
@@ -151,8 +150,7 @@ void servers_write(const struct agent_team *p, struct buf *out)
         struct json_out o;
 
         buf_add(out, i ? STR(",\n") : STR("\n"));
-        json_out_init(&o, out);
-        json_out_object(&o);
+        json_out_init_object(&o, out);
         json_member_str(&o, "server", t->server);
         json_member_str(&o, "tool", t->own);
         json_member_str(&o, "description", t->description);

@@ -4,7 +4,6 @@
  */
 #include "apps/incidents/setup.h"
 
-#include "base/file.h"
 #include "gateway/config_build.h"
 
 /* Quotes are single here and are turned round once. */
@@ -62,11 +61,6 @@ static const char shape[] =
 
 /* ---- life ---- */
 
-static int incident_by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void incident_list_types(struct incident_setup *s)
 {
     size_t n = 0, at = 0;
@@ -80,7 +74,7 @@ static void incident_list_types(struct incident_setup *s)
             if (!str_eq(s->chains[i].types[j], STR("*")))
                 list[at++] = s->chains[i].types[j].p;
     assert(at <= n);
-    qsort(list, at, sizeof *list, incident_by_text);
+    qsort(list, at, sizeof *list, str_order_names);
     s->types = list;
 }
 

@@ -6,7 +6,6 @@
 
 #include "apps/incidents/incident.h"
 #include "gateway/config_agents.h"
-#include "mask/mask.h"
 
 #define INCIDENT_AGENTS_MAX 256
 #define INCIDENT_DATA_SIZE ((size_t)64 << 10)

@@ -324,8 +324,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     if (!incident_status_find(in, q, &row, r))
         return;
     status_report_parse(&row, &report);
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &r->body);
     status_members(&o, &row);
     status_write_servers(&o, status_servers_of(in, &row));
     json_member_i64(&o, "timestamp_us", row.timestamp_us);
@@ -382,8 +381,7 @@ void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
             app_fail_err(r, &e);
         return;
     }
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
+    json_out_init_object(&o, &r->body);
     json_member_str(&o, "alert_id", row.id);
     json_member_str(
         &o, "status", str_eq(row.state, STR("cancelled")) ? row.state : STR("cancelling"));
@@ -445,8 +443,7 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     }
     assert(!answer.waiting == !answer.pending.n);
     r->status = answer.waiting ? 202 : 200;
-    json_out_init(&out, &r->body);
-    json_out_object(&out);
+    json_out_init_object(&out, &r->body);
     json_member_str(&out, "alert_id", row.id);
     json_member_str(&out, "run_id", answer.run);
     json_member_str(&out, "question", answer.question);

@@ -6,7 +6,6 @@
 
 #include "apps/incidents/alert_table.h"
 #include "apps/incidents/incident.h"
-#include "base/json.h"
 
 /* ProcessingStatus: alert_id, status, progress, current_step, current_agent, assigned_mcp_servers,
  * result, error, timestamp. servers may be NULL. */

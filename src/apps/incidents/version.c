@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
-#include "base/log.h"
 
 /* A compiled-in version may have changed since the run; then the log does not match, and the run
  * ends with that error. */

@@ -9,7 +9,6 @@
 #include "apps/orders/customer_tag.h"
 
 #include "apps/orders/customer_label.h"
-#include "base/buf.h"
 #include "base/ctype.h"
 
 #define PASSES_MAX 16

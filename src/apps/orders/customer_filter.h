@@ -29,7 +29,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/str.h"
 
 #define CUSTOMER_TAG_MAX 192
 #define CUSTOMER_TAG_NAME_MAX 40 /* bytes of a tag's name; longer ones are text */

@@ -109,12 +109,6 @@ static const struct json_node *json_find_reply(const struct json *doc, const str
     return found;
 }
 
-static bool customer_json_is_object(void *ctx, const struct json *doc)
-{
-    (void)ctx;
-    return json_root(doc)->kind == JSON_OBJECT;
-}
-
 /* The texts of members that speak of thinking. */
 static void json_hide(const struct json *doc, const struct json_node *reply, struct arena *a,
                       struct buf *hidden)
@@ -149,7 +143,7 @@ size_t customer_json_strip(str text, struct buf *said, struct buf *hidden)
     buf_init(&plain, 8 * scan.size + 64);
     arena_init(&a, 4 * scan.size + ARENA_SIZE);
     json_init(&doc);
-    if (json_loose(str_slice(text, 0, scan.size), customer_json_is_object, NULL, &plain, &e) &&
+    if (json_loose(str_slice(text, 0, scan.size), json_loose_object, NULL, &plain, &e) &&
         json_parse(&doc, buf_str(&plain), &e)) {
         reply = json_find_reply(&doc, json_root(&doc));
         if (reply && json_text(&doc, reply, &a, &words))

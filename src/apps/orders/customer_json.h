@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/str.h"
 
 /* `text` begins with "{". If the object has a member that speaks of thinking, at any depth, the
  * text of its member reply (answer, message, ...) is added to `said`, those of the thinking to

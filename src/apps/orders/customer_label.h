@@ -20,7 +20,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/str.h"
 
 #define CUSTOMER_LABEL_MAX 256 /* bytes that are held to recognise one */
 

@@ -6,7 +6,6 @@
 
 #include "apps/orders/tool_call.h"
 #include "base/json_get.h"
-#include "base/rand.h"
 #include "base/utf8.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
@@ -33,8 +32,8 @@ static bool order_eval_read_modifiers(struct line *l, const struct json_node *v,
         str name;
 
         if (!json_text(&l->doc, m, l->arena, &name) || !(found = menu_modifier(item, name)))
-            return err_set(
-                l->e, ERR_INPUT, "expected: " STR_FMT " has no such modifier", STR_ARG(item->name));
+            return err_input(
+                l->e, "expected: " STR_FMT " has no such modifier", STR_ARG(item->name));
         order_call_put_modifier(out, found); /* once, in the order of the tools */
     }
     return true;
@@ -49,23 +48,19 @@ static bool order_eval_read_expected(struct line *l, const struct json_node *v)
     str size = json_copy_text(&l->doc, v, "size", l->arena);
 
     if (!item)
-        return err_set(l->e, ERR_INPUT, "expected: an item_id is not on the menu");
+        return err_input(l->e, "expected: an item_id is not on the menu");
     if (quantity && (!json_i64(&l->doc, quantity, &line.quantity) || line.quantity < 1 ||
                      line.quantity > ORDER_LINE_QUANTITY_MAX))
-        return err_set(l->e,
-                       ERR_INPUT,
-                       "expected: a quantity is a whole number from 1 to %d",
-                       ORDER_LINE_QUANTITY_MAX);
+        return err_input(
+            l->e, "expected: a quantity is a whole number from 1 to %d", ORDER_LINE_QUANTITY_MAX);
     line.item_id = item->id;
     line.name = item->name;
     line.category = item->category;
     line.size = size.n ? size : item->default_size;
     if (!menu_size(item, line.size))
-        return err_set(
-            l->e, ERR_INPUT, "expected: " STR_FMT " has no such size", STR_ARG(item->name));
+        return err_input(l->e, "expected: " STR_FMT " has no such size", STR_ARG(item->name));
     return order_eval_read_modifiers(l, v, item, &line) &&
-           (order_add(&l->out->expected, &line) ||
-            err_set(l->e, ERR_INPUT, "expected: too many lines"));
+           (order_add(&l->out->expected, &line) || err_input(l->e, "expected: too many lines"));
 }
 
 static bool order_eval_read_turns(struct line *l, const struct json_node *root)
@@ -79,14 +74,14 @@ static bool order_eval_read_turns(struct line *l, const struct json_node *root)
         str text;
 
         if (l->out->turn_count == ORDERS_EVAL_TURNS_MAX || !json_text(&l->doc, t, l->arena, &text))
-            return err_set(l->e, ERR_INPUT, "turns: at most %d texts", ORDERS_EVAL_TURNS_MAX);
+            return err_input(l->e, "turns: at most %d texts", ORDERS_EVAL_TURNS_MAX);
         l->out->turns[l->out->turn_count++] = arena_dup(l->arena, text);
     }
     for (size_t i = 0; i < l->out->turn_count; i++)
         if (!utf8_trim(l->out->turns[i]).n || l->out->turns[i].n > ORDERS_TEXT_MAX)
-            return err_set(l->e, ERR_INPUT, "turns: a message has 1 to %d bytes", ORDERS_TEXT_MAX);
+            return err_input(l->e, "turns: a message has 1 to %d bytes", ORDERS_TEXT_MAX);
     return l->out->turn_count > 0 ||
-           err_set(l->e, ERR_INPUT, "turns: must be a list of the customer's messages");
+           err_input(l->e, "turns: must be a list of the customer's messages");
 }
 
 static bool order_eval_read_case(struct line *l)
@@ -94,12 +89,12 @@ static bool order_eval_read_case(struct line *l)
     const struct json_node *root = json_root(&l->doc), *list, *v;
 
     if (root->kind != JSON_OBJECT)
-        return err_set(l->e, ERR_INPUT, "must be a JSON object");
+        return err_input(l->e, "must be a JSON object");
     l->out->id = json_copy_text(&l->doc, root, "id", l->arena);
     l->out->category = json_copy_text(&l->doc, root, "category", l->arena);
     list = json_find(&l->doc, root, STR("expected"));
     if (!list || list->kind != JSON_ARRAY)
-        return err_set(l->e, ERR_INPUT, "expected: a list of items");
+        return err_input(l->e, "expected: a list of items");
     for (v = json_first(&l->doc, list); v; v = json_next(&l->doc, list, v))
         if (!order_eval_read_expected(l, v))
             return false;
@@ -221,7 +216,7 @@ bool orders_eval_run(struct orders *o, const struct orders_eval_source *from,
     ok = order_eval_each(o, from, false, out, e) && order_eval_each(o, from, true, out, e);
     assert(out->failed <= out->cases);
     if (ok && out->cases == 0)
-        return err_set(e, ERR_INPUT, "%s: has no utterances", from->path);
+        return err_input(e, "%s: has no utterances", from->path);
     if (ok) {
         out->mean.order /= (double)out->cases;
         out->mean.protocol /= (double)out->cases;

@@ -4,7 +4,6 @@
  */
 #include "apps/orders/menu.h"
 
-#include "base/embed.h"
 #include "base/file.h"
 #include "base/json_get.h"
 #include "base/schema.h"
@@ -39,14 +38,13 @@ struct reading {
 static bool order_menu_wrong(struct reading *r, size_t item, const char *member, const char *what,
                              str value)
 {
-    return err_set(r->e,
-                   ERR_INPUT,
-                   "%s: /items/%zu/%s: %s \"" STR_FMT "\"",
-                   r->path,
-                   item,
-                   member,
-                   what,
-                   STR_ARG(str_slice(value, 0, 80)));
+    return err_input(r->e,
+                     "%s: /items/%zu/%s: %s \"" STR_FMT "\"",
+                     r->path,
+                     item,
+                     member,
+                     what,
+                     STR_ARG(str_slice(value, 0, 80)));
 }
 
 /* A text, or a number as written; "" if missing. */
@@ -149,12 +147,11 @@ static bool menu_read_item(struct reading *r, const struct json_node *v)
     else if (!menu_size(item, item->default_size))
         return order_menu_wrong(r, at, "default_size", "is none of the sizes:", item->default_size);
     if (r->fraction && !r->recorded)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "%s: /items/%zu: the price " STR_FMT " has fractions of a cent",
-                       r->path,
-                       at,
-                       STR_ARG(str_slice(json_raw(&r->doc, r->fraction), 0, 80)));
+        return err_input(r->e,
+                         "%s: /items/%zu: the price " STR_FMT " has fractions of a cent",
+                         r->path,
+                         at,
+                         STR_ARG(str_slice(json_raw(&r->doc, r->fraction), 0, 80)));
     if (map_find(&m->by_id, item->id))
         return order_menu_wrong(r, at, "item_id", "is there twice:", item->id);
     return map_set(&m->by_id, item->id, MAP_PTR(item), r->e);

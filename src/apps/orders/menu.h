@@ -14,8 +14,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/sha256.h"

@@ -10,11 +10,8 @@
 #include "agent/work.h"
 #include "apps/orders/speak.h"
 #include "base/json_get.h"
-#include "base/log.h"
 #include "base/utf8.h"
 #include "gateway/retry.h"
-
-#include <time.h>
 
 #define VALUES_MAX ((size_t)32 << 20)
 #define RESULT_MAX ((size_t)1 << 20)
@@ -92,7 +89,7 @@ bool node_input(struct turn *t, str text, str idempotency_key, struct err *e)
     }
     json_member_array(&u.o, "messages");
     node_message_begin(&u, count + 1, "user");
-    json_member_str(&u.o, "content", mask_copy(t->setup->mask, text, t->arena));
+    json_member_str(&u.o, "content", mask_text_kept(t->setup->mask, text, t->arena));
     if (idempotency_key.n)
         json_member_str(&u.o, "idempotency_key", idempotency_key);
     return node_update_end(t, &u, NODE_INPUT, e);
@@ -163,14 +160,11 @@ static str node_entry_of(struct turn *t, const struct ask_reply *r)
 {
     struct decision d = {.why = r->reasoning, .answer = r->text, .calls = STR("")};
     struct buf entry;
-    str all;
 
     buf_init(&entry, RESULT_MAX);
     agent_decide_calls(t->box, r->calls, r->call_count, t->arena, &d);
     decision_write(&entry, NULL, &d);
-    all = mask_copy(t->setup->mask, arena_dup(t->arena, buf_str(&entry)), t->arena);
-    buf_release(&entry);
-    return all;
+    return mask_text_kept(t->setup->mask, arena_move_buf(t->arena, &entry), t->arena);
 }
 
 /* From the tags beside the calls, else the model's reasoning, else the tags inside the calls. */
@@ -192,7 +186,7 @@ static void order_nodes_guard(struct turn *t, struct ask_reply *r, struct arena 
 
     customer_filter_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), a, &text, &beside);
     calls_clean(t, r, a, &inside);
-    r->text = mask_copy(t->setup->mask, text, a);
+    r->text = mask_text_kept(t->setup->mask, text, a);
     r->reasoning = node_why_of(r->reasoning, beside, inside, a);
 }
 

@@ -4,7 +4,6 @@
  */
 #include "apps/orders/orders_state.h"
 
-#include "base/log.h"
 #include "base/utf8.h"
 #include "gateway/publish.h"
 
@@ -59,8 +58,8 @@ static bool order_orders_open_parts(struct orders *o, const struct orders_option
                                     struct err *e)
 {
     struct setup *setup = gateway_setup(o->host.gateway);
-    bool ok = o->host.threads ||
-              err_set(e, ERR_INPUT, "orders need a store: the configuration says store: none");
+    bool ok =
+        o->host.threads || err_input(e, "orders need a store: the configuration says store: none");
 
     o->chosen_menu = opts->menu ? arena_dup(&o->arena, str_c(opts->menu)) : STR("");
     o->chosen_model = opts->model.n ? arena_dup(&o->arena, opts->model) : STR("");
@@ -287,10 +286,9 @@ static bool orders_key_ok(str key, struct err *e)
 
     for (size_t i = 0; i < key.n && ok; i++)
         ok = key.p[i] >= ' ' && key.p[i] <= '~';
-    return ok || err_set(e,
-                         ERR_INPUT,
-                         "Idempotency-Key: use at most %d printable ASCII characters",
-                         ORDERS_KEY_MAX);
+    return ok || err_input(e,
+                           "Idempotency-Key: use at most %d printable ASCII characters",
+                           ORDERS_KEY_MAX);
 }
 
 /* Whether an earlier request with this key stored its text, and only the reply is missing. */
@@ -311,8 +309,9 @@ static bool turn_find_repeat(struct turn *t, str key, str text, bool *repeated, 
     }
     if (!found)
         return true;
-    if (!json_is(
-            doc, json_find(doc, found, STR("content")), mask_copy(t->setup->mask, text, t->arena)))
+    if (!json_is(doc,
+                 json_find(doc, found, STR("content")),
+                 mask_text_kept(t->setup->mask, text, t->arena)))
         return err_set(e,
                        ERR_CONFLICT,
                        "Idempotency-Key: an earlier request to this thread had this key and "
@@ -376,10 +375,10 @@ bool orders_run_turn(struct orders *o, const struct orders_said *said, struct ar
     if (!state_thread_ok(thread, e) || !orders_key_ok(key, e))
         return false;
     if (text.n > ORDERS_TEXT_MAX)
-        return err_set(e, ERR_INPUT, "the text is longer than %d bytes", ORDERS_TEXT_MAX);
+        return err_input(e, "the text is longer than %d bytes", ORDERS_TEXT_MAX);
     text = order_orders_clean(a, text);
     if (text.n == 0)
-        return err_set(e, ERR_INPUT, "nothing was said");
+        return err_input(e, "nothing was said");
     if (!order_orders_claim(o, thread, e))
         return false;
     ok = turn_begin(&t, thread, e) && turn_find_repeat(&t, key, text, &repeated, e);

@@ -6,8 +6,6 @@
  */
 #include "apps/orders/orders_state.h"
 
-#include "base/log.h"
-
 #define SHOP_ARENA_MAX 65536
 
 static bool shop_open_menu(struct orders_shop *s, str path, struct err *e)
@@ -70,7 +68,7 @@ void orders_reload(struct orders *o)
     struct orders_shop *fresh, *old;
     struct err e;
     bool ok = setup->config->orders.menu.n > 0 || o->chosen_menu.n > 0 ||
-              err_set(&e, ERR_INPUT, "the configuration no longer names a menu (orders.menu)");
+              err_input(&e, "the configuration no longer names a menu (orders.menu)");
 
     if (!ok || !shop_new(o, setup->config, &fresh, &e)) {
         log_error("the new menu has errors; the old one stays in force", LOG_ERR(&e));

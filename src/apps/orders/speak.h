@@ -21,7 +21,6 @@
 
 #include "apps/orders/customer_filter.h"
 #include "apps/orders/customer_label.h"
-#include "base/buf.h"
 #include "mask/mask.h"
 
 #define SPEAK_TEXT_MAX 65536 /* bytes of a reply that are streamed */

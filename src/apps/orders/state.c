@@ -19,15 +19,15 @@ static const char *const node_names[] = {
 bool state_thread_ok(str thread, struct err *e)
 {
     if (thread.n == 0 || thread.n > ORDERS_THREAD_MAX || !utf8_valid(thread))
-        return err_set(e, ERR_INPUT, "a thread's id has 1 to %d bytes of text", ORDERS_THREAD_MAX);
+        return err_input(e, "a thread's id has 1 to %d bytes of text", ORDERS_THREAD_MAX);
     if (str_starts(thread, STR(MENU_THREADS)))
-        return err_set(e, ERR_INPUT, "a thread's id does not begin with " MENU_THREADS);
+        return err_input(e, "a thread's id does not begin with " MENU_THREADS);
     for (size_t at = 0, size; at < thread.n; at += size) {
         uint32_t c = 0;
 
         size = utf8_decode(str_slice(thread, at, thread.n), &c);
         if (utf8_is_control(c))
-            return err_set(e, ERR_INPUT, "a thread's id has no control characters");
+            return err_input(e, "a thread's id has no control characters");
     }
     return true;
 }
@@ -50,10 +50,9 @@ static bool order_state_read_metadata(str metadata, struct arena *a, struct orde
              json_i64(&doc, json_find(&doc, root, STR("step")), &out->step) &&
              json_i64(&doc, json_find(&doc, root, STR("at_us")), &out->updated_us);
         if (!ok)
-            err_set(e,
-                    ERR_INPUT,
-                    "the thread \"" STR_FMT "\" is no order's: another program keeps it",
-                    STR_ARG(out->thread));
+            err_input(e,
+                      "the thread \"" STR_FMT "\" is no order's: another program keeps it",
+                      STR_ARG(out->thread));
         for (size_t i = 0; ok && i < COUNT_OF(node_names); i++)
             if (str_eq(node, str_c(node_names[i])))
                 out->node = (enum orders_node)i;
@@ -177,8 +176,7 @@ bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, str
               threads_update(t, &own, &u, &a, &id, e));
     }
     arena_release(&a);
-    json_out_init(&o, ref);
-    json_out_object(&o);
+    json_out_init_object(&o, ref);
     json_member_str(&o, "sha256", str_c(m->sha256));
     json_member_str(&o, "menu_id", m->id);
     json_member_str(&o, "menu_name", m->name);

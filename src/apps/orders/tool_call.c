@@ -4,8 +4,6 @@
  */
 #include "apps/orders/tool_call.h"
 
-#include <stdarg.h>
-
 #include "base/json_get.h"
 
 #define MODIFIERS_MAX 50

@@ -243,8 +243,7 @@ bool tools_run(const struct tools_state *s, const struct ask_call *call, struct 
     arena_init(&c.arena, ARENA_MAX);
     json_init(&c.args);
     buf_init(&c.why, 2 * ORDER_WHY_MAX);
-    json_out_init(&c.out, out);
-    json_out_object(&c.out);
+    json_out_init_object(&c.out, out);
     ok = order_tools_run(&c, call);
     json_out_end(&c.out);
     assert(ok || c.why.n > 0);

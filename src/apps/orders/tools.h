@@ -23,7 +23,6 @@
 
 #include "agent/tool.h"
 #include "apps/orders/order.h"
-#include "base/map.h"
 #include "gateway/ask.h"
 
 /* The state of a conversation: from its messages, the assistant's last one included. */

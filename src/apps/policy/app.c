@@ -41,10 +41,9 @@ bool policy_asked_doc(struct policy_service *s, const struct policy_docs *docs,
     want.today = policy_today(policy_host(s)->clock, today);
     if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, out, e))
         return err_prefix(e, "%s: ", want.version.n ? "version" : "as_of_date");
-    return *out || err_set(e,
-                           ERR_INPUT,
-                           "document_id: no document \"" STR_FMT "\" is configured",
-                           STR_ARG(str_slice(want.id, 0, 80)));
+    return *out || err_input(e,
+                             "document_id: no document \"" STR_FMT "\" is configured",
+                             STR_ARG(str_slice(want.id, 0, 80)));
 }
 
 /* ---- verification ---- */

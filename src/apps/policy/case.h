@@ -18,7 +18,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/json.h"
 
 #define POLICY_FIELDS_MAX 4096

@@ -63,8 +63,7 @@ static size_t descend_show_part(const struct descent *d, const struct choice *li
     size_t shown = 0;
 
     buf_init(b, 2 * DESCEND_PART_SIZE);
-    json_out_init(&o, b);
-    json_out_object(&o);
+    json_out_init_object(&o, b);
     json_member_str(&o, "doc_name", utf8_cut_count(d->t->doc_name, DESCEND_TITLE));
     json_member_str(&o,
                     "note",

@@ -100,10 +100,9 @@ static bool extract_split_doc(const struct policy_extract_ask *q, struct arena *
 
         n = n ? n : policy_node_titled(t, q->section);
         if (!n)
-            return err_set(e,
-                           ERR_INPUT,
-                           "section: the document has no section \"" STR_FMT "\"",
-                           STR_ARG(str_slice(q->section, 0, 80)));
+            return err_input(e,
+                             "section: the document has no section \"" STR_FMT "\"",
+                             STR_ARG(str_slice(q->section, 0, 80)));
         first = (size_t)(n - t->nodes);
         end = first + n->span;
     }
@@ -188,7 +187,7 @@ static bool extract_part(const struct policy_extract_ask *q, str text, struct ar
     str before, wrong;
     bool ok;
 
-    text = mask_copy(q->mask, text, a);
+    text = mask_text_kept(q->mask, text, a);
     ok = extract_ask(q, extract_body(q, text, STR(""), STR(""), a), a, &before, e);
     if (!ok || policy_extract_read(q, before, a, out, e))
         return ok;

@@ -167,12 +167,11 @@ bool policy_extract_read(const struct policy_extract_ask *q, str reply, struct a
 
     json_init(&doc);
     reply = extract_object(reply);
-    ok = (reply.n || err_set(e, ERR_INPUT, "there is no JSON object in it")) &&
-         json_parse(&doc, reply, e);
+    ok = (reply.n || err_input(e, "there is no JSON object in it")) && json_parse(&doc, reply, e);
     if (ok) {
         list = json_find(&doc, json_root(&doc), str_c(name));
         ok = (list && list->kind == JSON_ARRAY) ||
-             err_set(e, ERR_INPUT, "the object has no list \"%s\"", name);
+             err_input(e, "the object has no list \"%s\"", name);
         JSON_FOREACH(v, &doc, ok ? list : NULL) {
             if (v->kind != JSON_OBJECT)
                 out->dropped[POLICY_DROPPED_INVALID]++;

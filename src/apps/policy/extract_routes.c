@@ -121,7 +121,7 @@ static bool extract_from(struct extracting *w, struct err *e)
     if (!extract_asked_read(w->q->json, w->q->arena, &x, e))
         return false;
     if (!policy_table_is_open(policy_kept_results(w->s)))
-        return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
+        return err_input(e, "nothing is kept: the store is \"none\"");
     w->ask = (struct policy_extract_ask){
         .kind = str_eq(x.kind, STR("facts")) ? POLICY_EXTRACT_FACTS : POLICY_EXTRACT_CRITERIA,
         .section = x.section,
@@ -224,15 +224,15 @@ static bool proposals_decide(struct policy_service *s, const struct app_request 
     assert(json_is_array(x->ids) && x->state.n > 0);
     JSON_FOREACH(v, doc, x->ids) {
         if (!json_text(doc, v, q->arena, &one.id))
-            return err_set(e, ERR_INPUT, "ids: a list of ids is expected");
+            return err_input(e, "ids: a list of ids is expected");
         word.id = one.id;
         if (!policy_table_proposal_decide(k, &word, e))
-            return e->code == ERR_NOT_FOUND ? err_set(e,
-                                                      ERR_INPUT,
-                                                      "ids: there is no proposal \"" STR_FMT
-                                                      "\"; those before it in the list are decided",
-                                                      STR_ARG(str_slice(one.id, 0, 60)))
-                                            : false;
+            return e->code == ERR_NOT_FOUND
+                       ? err_input(e,
+                                   "ids: there is no proposal \"" STR_FMT
+                                   "\"; those before it in the list are decided",
+                                   STR_ARG(str_slice(one.id, 0, 60)))
+                       : false;
         policy_audit(s,
                      q,
                      "policy_proposal",

@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/case.h"
 #include "apps/policy/result.h"
 #include "base/ctype.h"
 

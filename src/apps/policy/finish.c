@@ -136,19 +136,17 @@ static bool policy_check_section(const struct react *r, str name, struct arena *
 {
     p->node = policy_finish_find_section(r, name, a);
     if (!p->node)
-        return err_set(e,
-                       ERR_INPUT,
-                       "citation_unknown_section: the policy has no section \"" STR_FMT
-                       "\"; retrieved in this run: " STR_FMT,
-                       STR_ARG(str_slice(name, 0, 60)),
-                       STR_ARG(shown_titles(r, a)));
+        return err_input(e,
+                         "citation_unknown_section: the policy has no section \"" STR_FMT
+                         "\"; retrieved in this run: " STR_FMT,
+                         STR_ARG(str_slice(name, 0, 60)),
+                         STR_ARG(shown_titles(r, a)));
     if (!policy_was_retrieved(r, p->node))
-        return err_set(e,
-                       ERR_INPUT,
-                       "citation_not_retrieved: the section \"" STR_FMT
-                       "\" was not retrieved in this run; retrieved: " STR_FMT,
-                       STR_ARG(str_slice(p->node->title, 0, 60)),
-                       STR_ARG(shown_titles(r, a)));
+        return err_input(e,
+                         "citation_not_retrieved: the section \"" STR_FMT
+                         "\" was not retrieved in this run; retrieved: " STR_FMT,
+                         STR_ARG(str_slice(p->node->title, 0, 60)),
+                         STR_ARG(shown_titles(r, a)));
     return true;
 }
 
@@ -163,20 +161,18 @@ static bool policy_check_pages(const struct react *r, const struct json *doc, st
 
     assert(p->node->start_index <= p->node->end_index);
     if (n > PAGES_MAX)
-        return err_set(
-            e, ERR_INPUT, "citation_not_retrieved: at most %d pages can be cited", PAGES_MAX);
+        return err_input(e, "citation_not_retrieved: at most %d pages can be cited", PAGES_MAX);
     JSON_FOREACH(v, doc, list) {
         if (!json_i64(doc, v, &page) || page < p->node->start_index || page > p->node->end_index ||
             !policy_page_retrieved(r, page))
-            return err_set(e,
-                           ERR_INPUT,
-                           "citation_not_retrieved: page " STR_FMT
-                           " of that section was not retrieved in this run; \"" STR_FMT
-                           "\" has pages %u to %u",
-                           STR_ARG(json_raw(doc, v)),
-                           STR_ARG(str_slice(p->node->title, 0, 60)),
-                           p->node->start_index,
-                           p->node->end_index);
+            return err_input(e,
+                             "citation_not_retrieved: page " STR_FMT
+                             " of that section was not retrieved in this run; \"" STR_FMT
+                             "\" has pages %u to %u",
+                             STR_ARG(json_raw(doc, v)),
+                             STR_ARG(str_slice(p->node->title, 0, 60)),
+                             p->node->start_index,
+                             p->node->end_index);
         pages[p->page_count++] = (uint32_t)page;
     }
     if (!p->page_count && cited <= PAGES_MAX)
@@ -229,15 +225,13 @@ static bool policy_check_evidence(const struct react *r, const struct json *doc,
     if (!said || p->field || (!doc_id.n && page < 0))
         return true;
     if (page < 0)
-        return err_set(e,
-                       ERR_INPUT,
-                       "evidence_unknown: no fact of the case is in \"" STR_FMT "\"",
-                       STR_ARG(str_slice(doc_id, 0, 60)));
-    return err_set(e,
-                   ERR_INPUT,
-                   "evidence_unknown: no fact of the case is on page %lld of \"" STR_FMT "\"",
-                   (long long)page,
-                   STR_ARG(str_slice(doc_id, 0, 60)));
+        return err_input(e,
+                         "evidence_unknown: no fact of the case is in \"" STR_FMT "\"",
+                         STR_ARG(str_slice(doc_id, 0, 60)));
+    return err_input(e,
+                     "evidence_unknown: no fact of the case is on page %lld of \"" STR_FMT "\"",
+                     (long long)page,
+                     STR_ARG(str_slice(doc_id, 0, 60)));
 }
 
 /* Whether a text contains another, ignoring white space, case and quotes. A match does not begin
@@ -285,11 +279,10 @@ static bool policy_check_excerpt(const struct json *doc, struct arena *a,
     if (p->field && (policy_finish_contains_excerpt(shown, text) ||
                      policy_finish_contains_excerpt(p->field->raw, text)))
         return true;
-    return err_set(e,
-                   ERR_INPUT,
-                   "evidence_unknown: neither the section nor the fact has the words \"" STR_FMT
-                   "\"",
-                   STR_ARG(str_slice(text, 0, 60)));
+    return err_input(e,
+                     "evidence_unknown: neither the section nor the fact has the words \"" STR_FMT
+                     "\"",
+                     STR_ARG(str_slice(text, 0, 60)));
 }
 
 /* ---- the proposal ---- */
@@ -301,10 +294,9 @@ static bool policy_check_citation(struct react *r, const struct json *doc, struc
 
     (void)!json_text(doc, json_find(doc, json_root(doc), STR("policy_section")), a, &name);
     if (!r->o->doc)
-        return err_set(e,
-                       ERR_INPUT,
-                       "missing_policy_document_id: there is no policy to cite; the status can "
-                       "only be uncertain");
+        return err_input(e,
+                         "missing_policy_document_id: there is no policy to cite; the status can "
+                         "only be uncertain");
     return policy_check_section(r, name, a, p, e) && policy_check_pages(r, doc, a, p, e);
 }
 
@@ -324,10 +316,10 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
         out->rationale = arena_dup(a, out->rationale);
     if (ok && !(json_text(&doc, json_find(&doc, root, STR("status")), a, &status) &&
                 policy_status_find(status, &out->status)))
-        ok = err_set(e, ERR_INPUT, "invalid_status: status is met, missing or uncertain");
+        ok = err_input(e, "invalid_status: status is met, missing or uncertain");
     if (ok && (!json_double(&doc, json_find(&doc, root, STR("confidence")), &out->confidence) ||
                !(out->confidence >= 0 && out->confidence <= 1)))
-        ok = err_set(e, ERR_INPUT, "invalid_confidence: confidence is a number from 0 to 1");
+        ok = err_input(e, "invalid_confidence: confidence is a number from 0 to 1");
     none = *out;
     if (ok && out->status == POLICY_UNCERTAIN) {
         /* An uncertain verdict needs no citation; citations that cannot be found are dropped. */

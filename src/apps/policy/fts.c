@@ -151,11 +151,6 @@ void fts_close(struct policy_index *x)
     free(x);
 }
 
-static bool fts_in_word(char c)
-{
-    return char_is_letter(c) || char_is_digit(c) || (c & 0x80);
-}
-
 static bool policy_fts_has_word(const str *words, size_t n, str w)
 {
     for (size_t i = 0; i < n; i++)
@@ -175,7 +170,7 @@ str fts_expression(str query, struct arena *a)
         size_t to = i;
         str w;
 
-        while (to < query.n && fts_in_word(query.p[to]))
+        while (to < query.n && char_in_word(query.p[to]))
             to++;
         w = utf8_cut_size(str_slice(query, i, to), 200);
         i = to + (to == i);

@@ -31,7 +31,6 @@
  */
 #pragma once
 
-#include "apps/policy/case.h"
 #include "apps/policy/result.h"
 #include "apps/policy/search.h"
 

@@ -299,10 +299,9 @@ bool policy_tree_markdown(str text, str doc_name, struct arena *a, struct policy
     if (bad == text.n && memchr(text.p, 0, text.n))
         bad = (size_t)((const char *)memchr(text.p, 0, text.n) - text.p);
     if (bad < text.n)
-        return err_set(e,
-                       ERR_INPUT,
-                       "line %u: a byte that is not text; save the file as UTF-8",
-                       (unsigned)policy_markdown_line_of(text, bad));
+        return err_input(e,
+                         "line %u: a byte that is not text; save the file as UTF-8",
+                         (unsigned)policy_markdown_line_of(text, bad));
     if (str_starts(text, STR("\xEF\xBB\xBF")))
         text = str_slice(text, 3, text.n);
     ok = policy_markdown_read_lines(&m, text, policy_front_matter(text, a, out)) &&

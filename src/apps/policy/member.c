@@ -36,7 +36,7 @@ void member_back(struct member *m, size_t at)
 bool member_wrong(struct member *m, const char *name, const char *what)
 {
     if (!m->failed)
-        err_set(m->e, ERR_INPUT, "%s%s%s: %s", m->path, m->path[0] && *name ? "." : "", name, what);
+        err_input(m->e, "%s%s%s: %s", m->path, m->path[0] && *name ? "." : "", name, what);
     m->failed = true;
     return false;
 }

@@ -4,8 +4,6 @@
  */
 #include "apps/policy/metrics.h"
 
-#include <pthread.h>
-
 #include "apps/policy/react_state.h"
 #include "gateway/metrics_text.h"
 

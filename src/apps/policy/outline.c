@@ -40,15 +40,14 @@ bool outline_page(struct outline *o, uint64_t page)
     char where[24];
 
     if (page < 1 || page > POLICY_PAGE_MAX)
-        return err_set(
-            o->e, ERR_INPUT, "%sa page is from 1 to %d", outline_where(o, where), POLICY_PAGE_MAX);
+        return err_input(
+            o->e, "%sa page is from 1 to %d", outline_where(o, where), POLICY_PAGE_MAX);
     if (page < o->page)
-        return err_set(o->e,
-                       ERR_INPUT,
-                       "%spage %u comes after page %u; number the pages in order",
-                       outline_where(o, where),
-                       (unsigned)page,
-                       (unsigned)o->page);
+        return err_input(o->e,
+                         "%spage %u comes after page %u; number the pages in order",
+                         outline_where(o, where),
+                         (unsigned)page,
+                         (unsigned)o->page);
     o->t->has_pages = true;
     o->page = (uint32_t)page;
     o->pages = base_grow(o->pages, o->page_count, &o->page_cap, sizeof o->pages[0]);

@@ -17,7 +17,6 @@
 #pragma once
 
 #include "apps/policy/tree_build.h"
-#include "base/buf.h"
 
 struct outline_section {
     struct policy_node node;

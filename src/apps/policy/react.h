@@ -30,11 +30,9 @@
 #pragma once
 
 #include "agent/run.h"
-#include "apps/policy/case.h"
 #include "apps/policy/result.h"
 #include "apps/policy/search.h"
 #include "apps/registry.h"
-#include "gateway/config.h"
 
 #define POLICY_ITERATIONS_MAX 10
 #define POLICY_TOOLS 10

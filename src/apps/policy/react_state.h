@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "apps/policy/react.h"
 
 #define REACT_FACTS_MAX 64

@@ -136,7 +136,7 @@ bool policy_result_read(const struct json *doc, const struct json_node *v, struc
     memset(out, 0, sizeof *out);
     out->rationale = out->reason_code = out->retrieval_method = STR("");
     if (!v || v->kind != JSON_OBJECT)
-        return err_set(e, ERR_INPUT, "a result is an object");
+        return err_input(e, "a result is an object");
     member_text(&m, v, "criterion_id", true, &out->criterion_id);
     read_status(&m, v, &out->status);
     read_evidence(&m, v, out);

@@ -133,7 +133,7 @@ static bool policy_table_check_taken(struct db *db, str run, struct policy_run_t
                   (struct db_rows){policy_table_on_taken, t},
                   e))
         return false;
-    return !t->why || err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, t->why);
+    return !t->why || err_input(e, POLICY_RUN_TAKEN, t->why);
 }
 
 bool policy_table_run_free(struct policy_table *k, const struct policy_kept_case *c,
@@ -221,7 +221,7 @@ bool policy_table_shadow(struct policy_table *k, const struct policy_compared *r
                        db_real(r->served_confidence),
                        db_text(r->shadow_status),
                        db_real(r->shadow_confidence),
-                       column_text_or_null(r->reason_code),
+                       db_text_or_null(r->reason_code),
                        db_text(r->prompt_id),
                        db_int(r->differs),
                        db_int(r->created_us)),
@@ -251,7 +251,7 @@ bool policy_table_run(struct policy_table *k, const char *sql, const struct db_v
     bool ok;
 
     if (!policy_table_is_open(k))
-        return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
+        return err_input(e, "nothing is kept: the store is \"none\"");
     if (!policy_table_begin(k, e))
         return false;
     ok = db_run(k->writer, sql, args, n, e) && db_changed(k->writer, changed ? changed : &none, e);
@@ -352,7 +352,7 @@ bool policy_table_switches(struct policy_table *k, const struct policy_set *s, s
             "INSERT INTO policy_rollout (step, switches, configured, set_by, set_us)"
             " SELECT COALESCE(MAX(step), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT),"
             " CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policy_rollout",
-            DB_ARGS(column_text_or_null(s->switches),
+            DB_ARGS(db_text_or_null(s->switches),
                     db_text(s->configured),
                     db_text(s->who),
                     db_int(s->set_us)),

@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/json.h"
 #include "mask/mask.h"
 

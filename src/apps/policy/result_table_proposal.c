@@ -56,7 +56,7 @@ bool policy_table_propose(struct policy_table *k, const struct policy_proposal *
     bool ok;
 
     if (!policy_table_is_open(k))
-        return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
+        return err_input(e, "nothing is kept: the store is \"none\"");
     ok = policy_table_begin(k, e);
     if (!ok)
         return false;

@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "agent/column.h"
 #include "apps/policy/result_table.h"
 #include "base/clock.h"

@@ -6,7 +6,6 @@
 
 #include "apps/policy/service_state.h"
 #include "base/json_get.h"
-#include "base/log.h"
 
 #define RESULT_JSON_MAX ((size_t)4 << 20)
 

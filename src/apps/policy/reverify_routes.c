@@ -116,11 +116,10 @@ static bool reverify_start(struct policy_service *s, const struct app_request *q
         return false;
     assert(row.total >= 0 && row.created_us > 0);
     if (row.total > POLICY_REVERIFY_MAX)
-        return err_set(e,
-                       ERR_INPUT,
-                       "document_id: has %lld cases; at most %d are verified again at once",
-                       (long long)row.total,
-                       POLICY_REVERIFY_MAX);
+        return err_input(e,
+                         "document_id: has %lld cases; at most %d are verified again at once",
+                         (long long)row.total,
+                         POLICY_REVERIFY_MAX);
     return policy_reverify_start(policy_reverify_of(s), &row, e);
 }
 

@@ -7,7 +7,6 @@
 #include "apps/policy/version.h"
 #include "base/ctype.h"
 #include "base/json_get.h"
-#include "base/log.h"
 #include "gateway/publish.h"
 
 #define INPUT_MAX ((size_t)64 << 20)
@@ -51,8 +50,7 @@ static bool policy_review_run_id(struct policy_service *s, const struct policy_a
     if (!out->n)
         *out = arena_join(a, STR("policy-"), rand_id(&s->host.gateway->ids, id), STR(""));
     return policy_review_run_id_ok(*out) ||
-           err_set(
-               e, ERR_INPUT, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
+           err_input(e, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
 }
 
 /* All that is needed to repeat it in the same way. */
@@ -118,9 +116,9 @@ static bool policy_review_recall_choice(struct reviewing *w, const struct agent_
     ok = json_open(&doc, row->input, e);
     root = json_root(&doc);
     if (ok && !q->operator_ && !str_eq(json_copy_text(&doc, root, "key", a), q->key))
-        ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by a run of another key");
+        ok = err_input(e, POLICY_RUN_TAKEN, "by a run of another key");
     if (ok && !str_eq(json_copy_text(&doc, root, "body", a), w->body))
-        ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by another request");
+        ok = err_input(e, POLICY_RUN_TAKEN, "by another request");
     if (ok) {
         mode = json_get_i64(&doc, root, "mode", 0);
         samples = json_get_i64(&doc, root, "samples", 1);
@@ -153,7 +151,7 @@ static bool policy_review_samples(const struct policy_case *c, const struct json
     int64_t n = POLICY_SAMPLES;
 
     if (v && (!json_i64(options, v, &n) || n < 1 || n > POLICY_SAMPLES_MAX))
-        return err_set(e, ERR_INPUT, "options.samples: must be 1 to %d", POLICY_SAMPLES_MAX);
+        return err_input(e, "options.samples: must be 1 to %d", POLICY_SAMPLES_MAX);
     *out = c->self_consistency ? (unsigned)n : 1;
     return true;
 }
@@ -169,7 +167,7 @@ static bool policy_review_asked(const struct policy_ask *q, const struct json *o
         return true;
     }
     if (!str_eq(*out, STR("heuristic")) && !str_eq(*out, STR("react")))
-        return err_set(e, ERR_INPUT, "options.controller: must be heuristic, react or auto");
+        return err_input(e, "options.controller: must be heuristic, react or auto");
     return q->operator_ ||
            err_set(e, ERR_AUTH, "options.controller: only an operator may choose the controller");
 }
@@ -418,11 +416,10 @@ static bool policy_review_doc_of(struct reviewing *w, struct arena *a, struct po
             c, policy_docs_all(w->docs), policy_docs_count(w->docs), w->d.today, out, e))
         return false;
     return *out || !c->policy_document_id.n ||
-           err_set(e,
-                   ERR_INPUT,
-                   "case_bundle.metadata.policy_document_id: no document \"" STR_FMT
-                   "\" is configured",
-                   STR_ARG(str_slice(c->policy_document_id, 0, 80)));
+           err_input(e,
+                     "case_bundle.metadata.policy_document_id: no document \"" STR_FMT
+                     "\" is configured",
+                     STR_ARG(str_slice(c->policy_document_id, 0, 80)));
 }
 
 static void policy_review_options_of(struct reviewing *w, struct arena *a,

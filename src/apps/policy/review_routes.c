@@ -34,7 +34,7 @@ str policy_masked(struct policy_service *s, str text, struct arena *a)
 {
     struct setup *setup = gateway_setup(policy_host(s)->gateway);
 
-    text = mask_copy(setup->mask, text, a);
+    text = mask_text_kept(setup->mask, text, a);
     setup_release(setup);
     return text;
 }

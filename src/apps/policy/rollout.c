@@ -4,9 +4,6 @@
  */
 #include "apps/policy/rollout.h"
 
-#include <pthread.h>
-
-#include "base/log.h"
 #include "base/sha256.h"
 
 #define SWITCHES_ARENA_MAX ((size_t)1 << 20)
@@ -228,19 +225,17 @@ static bool policy_set_one(struct policy_switches *s, const struct policy_switch
             return true;
         }
         if (!rows[i].ratio)
-            return json_bool(v, at) ||
-                   err_set(e, ERR_INPUT, "%s: must be true or false", rows[i].name);
+            return json_bool(v, at) || err_input(e, "%s: must be true or false", rows[i].name);
         if (!json_double(doc, v, &ratio) || !(ratio >= 0 && ratio <= 1))
-            return err_set(e, ERR_INPUT, "%s: must be a number from 0 to 1", rows[i].name);
+            return err_input(e, "%s: must be a number from 0 to 1", rows[i].name);
         *(double *)at = ratio;
         return true;
     }
-    return err_set(e,
-                   ERR_INPUT,
-                   STR_FMT ": is no switch; there are react_use_llm_controller, "
-                           "react_shadow_mode, react_fallback_enabled, react_ab_test_ratio, "
-                           "prompt_ab_test_ratio",
-                   STR_ARG(str_slice(json_raw(doc, k), 0, 60)));
+    return err_input(e,
+                     STR_FMT ": is no switch; there are react_use_llm_controller, "
+                             "react_shadow_mode, react_fallback_enabled, react_ab_test_ratio, "
+                             "prompt_ab_test_ratio",
+                     STR_ARG(str_slice(json_raw(doc, k), 0, 60)));
 }
 
 bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const struct json *doc,
@@ -251,7 +246,7 @@ bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const 
     bool ok = true;
 
     if (!json_count(doc, root))
-        return err_set(e, ERR_INPUT, "no switch is named");
+        return err_input(e, "no switch is named");
     policy_rollout_refresh(
         r); /* the switches that are not named stay as they are, also elsewhere */
     pthread_mutex_lock(&r->lock);

@@ -23,7 +23,6 @@
 
 #include "apps/policy/metrics.h"
 #include "apps/policy/result_table.h"
-#include "base/json.h"
 #include "gateway/config.h"
 
 #define ROLLOUT_WHO_SIZE 128

@@ -4,8 +4,6 @@
  */
 #include "apps/policy/service_state.h"
 
-#include "base/log.h"
-
 /* ---- documents ---- */
 
 /* Loads the documents of a new configuration. With the lock held, which is released meanwhile:

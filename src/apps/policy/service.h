@@ -15,7 +15,6 @@
 #pragma once
 
 #include "apps/app.h"
-#include "apps/policy/result_table.h"
 #include "apps/policy/rollout.h"
 #include "apps/policy/verify.h"
 

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#include "base/log.h"
-
 struct served {
     enum policy_status status;
     double confidence;

@@ -152,11 +152,10 @@ static bool policy_spans_tighten(const struct react_call *c)
         pthread_mutex_unlock(&c->r->lock);
     }
     if (!shown)
-        return err_set(c->e,
-                       ERR_INPUT,
-                       "node_not_retrieved: pi_search has not given the node \"" STR_FMT
-                       "\" in this run; search first",
-                       STR_ARG(str_slice(id, 0, 40)));
+        return err_input(c->e,
+                         "node_not_retrieved: pi_search has not given the node \"" STR_FMT
+                         "\" in this run; search first",
+                         STR_ARG(str_slice(id, 0, 40)));
     assert(n >= d->tree.nodes && n < d->tree.nodes + d->tree.node_count);
     if (!policy_spans(d, n, policy_tools_text(c, "query"), c->a, spans, c->e))
         return err_prefix(c->e, "retrieval_error: ");

@@ -28,7 +28,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
 #include "base/json.h"
 
 #define POLICY_SIZE_MAX ((size_t)32 << 20)

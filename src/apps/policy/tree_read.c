@@ -186,7 +186,7 @@ static bool read_tree(struct reader *r, str json)
     struct policy_tree *t = r->t;
 
     if (root->kind != JSON_ARRAY && root->kind != JSON_OBJECT)
-        return err_set(r->m.e, ERR_INPUT, "a tree is an object or a list of nodes");
+        return err_input(r->m.e, "a tree is an object or a list of nodes");
     read_document(r, root);
     list = tree_read_list_of(r, root);
     if (!list)

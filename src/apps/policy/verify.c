@@ -4,8 +4,6 @@
  */
 #include "apps/policy/verify.h"
 
-#include <pthread.h>
-
 #include "apps/policy/heuristic.h"
 
 #define CRITERION_ARENA_MAX ((size_t)1 << 30)

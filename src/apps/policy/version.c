@@ -148,15 +148,14 @@ static const struct policy_doc *policy_version_named(const struct policy_doc *co
 static bool policy_version_refuse_two(const struct policy_doc *a, const struct policy_doc *b,
                                       const struct policy_want *w, struct err *e)
 {
-    return err_set(e,
-                   ERR_INPUT,
-                   "\"" STR_FMT "\" and \"" STR_FMT "\" are both %s \"" STR_FMT
-                   "\"%s; name one of them",
-                   STR_ARG(str_slice(a->id, 0, 60)),
-                   STR_ARG(str_slice(b->id, 0, 60)),
-                   w->version.n ? "version" : "versions of",
-                   STR_ARG(str_slice(w->version.n ? w->version : w->id, 0, 40)),
-                   w->version.n ? "" : " that began on the same day");
+    return err_input(e,
+                     "\"" STR_FMT "\" and \"" STR_FMT "\" are both %s \"" STR_FMT
+                     "\"%s; name one of them",
+                     STR_ARG(str_slice(a->id, 0, 60)),
+                     STR_ARG(str_slice(b->id, 0, 60)),
+                     w->version.n ? "version" : "versions of",
+                     STR_ARG(str_slice(w->version.n ? w->version : w->id, 0, 40)),
+                     w->version.n ? "" : " that began on the same day");
 }
 
 /* The reason for a refusal, with the versions that exist. */
@@ -170,24 +169,22 @@ static bool policy_version_refuse(const struct policy_doc *const *docs, size_t n
     buf_init(&have, 4096);
     policy_version_names(docs, n, w->id, &have);
     if (w->version.n && !named)
-        err_set(e,
-                ERR_INPUT,
-                "\"" STR_FMT "\" has no version \"" STR_FMT "\"; there are: " STR_FMT,
-                STR_ARG(str_slice(w->id, 0, 40)),
-                STR_ARG(str_slice(w->version, 0, 40)),
-                STR_ARG(buf_str(&have)));
+        err_input(e,
+                  "\"" STR_FMT "\" has no version \"" STR_FMT "\"; there are: " STR_FMT,
+                  STR_ARG(str_slice(w->id, 0, 40)),
+                  STR_ARG(str_slice(w->version, 0, 40)),
+                  STR_ARG(buf_str(&have)));
     else
-        err_set(e,
-                ERR_INPUT,
-                "%s" STR_FMT "%s of \"" STR_FMT "\" %s in force on " STR_FMT
-                "; there are: " STR_FMT,
-                named ? "version \"" : "no version",
-                STR_ARG(str_slice(named ? w->version : STR(""), 0, 40)),
-                named ? "\"" : "",
-                STR_ARG(str_slice(w->id, 0, 40)),
-                named ? "was not" : "is",
-                STR_ARG(w->as_of.n ? w->as_of : w->today),
-                STR_ARG(buf_str(&have)));
+        err_input(e,
+                  "%s" STR_FMT "%s of \"" STR_FMT "\" %s in force on " STR_FMT
+                  "; there are: " STR_FMT,
+                  named ? "version \"" : "no version",
+                  STR_ARG(str_slice(named ? w->version : STR(""), 0, 40)),
+                  named ? "\"" : "",
+                  STR_ARG(str_slice(w->id, 0, 40)),
+                  named ? "was not" : "is",
+                  STR_ARG(w->as_of.n ? w->as_of : w->today),
+                  STR_ARG(buf_str(&have)));
     buf_release(&have);
     return false;
 }
@@ -202,10 +199,9 @@ static bool policy_version_search(const struct policy_doc *const *docs, size_t n
     *member = w->version.n && !w->as_of.n ? "policy_version_id" : "as_of_date";
     *out = policy_version_on(docs, n, w->id, w->as_of.n ? w->as_of : w->today, &others);
     if (w->as_of.n && !policy_is_day(w->as_of))
-        return err_set(e,
-                       ERR_INPUT,
-                       "\"" STR_FMT "\" is no day; write it as YYYY-MM-DD",
-                       STR_ARG(str_slice(w->as_of, 0, 40)));
+        return err_input(e,
+                         "\"" STR_FMT "\" is no day; write it as YYYY-MM-DD",
+                         STR_ARG(str_slice(w->as_of, 0, 40)));
     if (w->version.n && others.count) {
         *out = policy_version_named(docs, n, w, &others.same_day);
         if (!*out || (w->as_of.n && !policy_in_force(*out, w->as_of)))
@@ -278,12 +274,11 @@ static bool policy_version_check_day(const struct policy_doc *d, const char *nam
                                      struct err *e)
 {
     return date.n == 0 || policy_is_day(policy_version_day(date)) ||
-           err_set(e,
-                   ERR_INPUT,
-                   STR_FMT ": %s: \"" STR_FMT "\" is no day; write it as YYYY-MM-DD",
-                   STR_ARG(d->id),
-                   name,
-                   STR_ARG(str_slice(date, 0, 40)));
+           err_input(e,
+                     STR_FMT ": %s: \"" STR_FMT "\" is no day; write it as YYYY-MM-DD",
+                     STR_ARG(d->id),
+                     name,
+                     STR_ARG(str_slice(date, 0, 40)));
 }
 
 static bool policy_version_check_pair(const struct policy_doc *a, const struct policy_doc *b,
@@ -293,20 +288,18 @@ static bool policy_version_check_pair(const struct policy_doc *a, const struct p
     if (!str_eq(a->id, b->id))
         return true;
     if (str_eq(policy_doc_version(a), policy_doc_version(b)))
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT ": two files have the version \"" STR_FMT
-                               "\"; give each its own in its front matter (version)",
-                       STR_ARG(a->id),
-                       STR_ARG(str_slice(policy_doc_version(a), 0, 40)));
+        return err_input(e,
+                         STR_FMT ": two files have the version \"" STR_FMT
+                                 "\"; give each its own in its front matter (version)",
+                         STR_ARG(a->id),
+                         STR_ARG(str_slice(policy_doc_version(a), 0, 40)));
     if (policy_version_order(a, b) == 0)
-        return err_set(e,
-                       ERR_INPUT,
-                       STR_FMT ": versions \"" STR_FMT "\" and \"" STR_FMT
-                               "\" begin on the same day; give each its own effective_from",
-                       STR_ARG(a->id),
-                       STR_ARG(str_slice(policy_doc_version(a), 0, 40)),
-                       STR_ARG(str_slice(policy_doc_version(b), 0, 40)));
+        return err_input(e,
+                         STR_FMT ": versions \"" STR_FMT "\" and \"" STR_FMT
+                                 "\" begin on the same day; give each its own effective_from",
+                         STR_ARG(a->id),
+                         STR_ARG(str_slice(policy_doc_version(a), 0, 40)),
+                         STR_ARG(str_slice(policy_doc_version(b), 0, 40)));
     return true;
 }
 
@@ -321,10 +314,8 @@ bool policy_versions_check(const struct policy_doc *const *docs, size_t n, struc
         if (t->effective_start.n && t->effective_end.n &&
             str_cmp(policy_version_day(t->effective_start), policy_version_day(t->effective_end)) >
                 0)
-            return err_set(e,
-                           ERR_INPUT,
-                           STR_FMT ": effective_from is after effective_to",
-                           STR_ARG(docs[i]->id));
+            return err_input(
+                e, STR_FMT ": effective_from is after effective_to", STR_ARG(docs[i]->id));
         for (size_t k = 0; k < i; k++)
             if (!policy_version_check_pair(docs[k], docs[i], e))
                 return false;

@@ -4,14 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <math.h>
-#include <pthread.h>
-#include <time.h>
 
 #include "apps/tune/folder.h"
 #include "apps/tune/gepa_metrics.h"
 #include "apps/tune/monitor.h"
-#include "apps/tune/tune.h"
-#include "base/log.h"
 
 #define FIRST_S 60   /* the first check, after the daemon's start */
 #define REFRESH_S 30 /* between two readings of the metrics */

@@ -5,7 +5,6 @@
 #include <dirent.h>
 
 #include "apps/tune/folder.h"
-#include "base/file.h"
 
 static int tune_folder_wanted(const struct dirent *d)
 {

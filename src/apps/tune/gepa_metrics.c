@@ -4,9 +4,6 @@
  */
 #include "apps/tune/gepa_metrics.h"
 
-#include <pthread.h>
-
-#include "base/log.h"
 #include "gateway/metrics_text.h"
 
 #define SCORE_UNIT 1000000u

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "apps/tune/tune.h"
-#include "gateway/metrics.h"
 
 #define GEPA_RUNS_MAX 10000 /* the newest that are counted */
 

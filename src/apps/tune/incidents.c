@@ -78,7 +78,7 @@ static bool incidents_load(void *app, const char *folder, struct arena *a,
     if (!eval_load(&(struct eval_source){.folder = folder}, a, &cases, n, faults, e))
         return false;
     if (faults->n) /* an unreadable case would silently not count */
-        return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
+        return err_input(e, STR_FMT, STR_ARG(faults->at[0]));
     *out = arena_zero(a, *n + 1, sizeof **out);
     count = *n;
     *n = 0;
@@ -112,8 +112,7 @@ static void tune_incidents_on_step(void *ctx, const struct incident_step *s)
         return;
     if (seen->steps.n)
         buf_add_c(&seen->steps, ',');
-    json_out_init(&o, &seen->steps);
-    json_out_object(&o);
+    json_out_init_object(&o, &seen->steps);
     tune_put_cut(&o, "action", s->action, SHOWN);
     tune_put_cut(&o, "reasoning", s->reasoning, SHOWN);
     tune_put_cut(&o, "reason", s->reason, SHOWN);

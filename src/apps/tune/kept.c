@@ -4,8 +4,6 @@
  */
 #include "apps/tune/tune.h"
 
-#include <pthread.h>
-
 #include "agent/column.h"
 #include "optimize/run.h"
 
@@ -24,7 +22,7 @@ bool tune_kept_open(str url, struct tune_kept **out, struct err *e)
     struct db *db;
 
     if (str_eq(url, STR("none")))
-        return err_set(e, ERR_INPUT, "a run needs a store, and the store is \"none\"");
+        return err_input(e, "a run needs a store, and the store is \"none\"");
     if (!db_open(url, DB_BESIDE, &db, e))
         return err_prefix(e, "runs of the optimizer: ");
     k = base_alloc(sizeof *k);
@@ -65,14 +63,14 @@ bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
                 DB_ARGS(db_text(r->id),
                         db_text(r->app),
                         db_text(r->status),
-                        column_text_or_null(r->reason),
+                        db_text_or_null(r->reason),
                         db_text(r->input),
                         db_int(r->calls),
                         db_int(r->budget),
                         db_int(r->candidates),
                         score_or_null(r->best_score),
                         score_or_null(r->seed_score),
-                        column_text_or_null(r->prompt_id),
+                        db_text_or_null(r->prompt_id),
                         db_int(r->created_us),
                         db_int(r->updated_us)),
                 e);

@@ -26,7 +26,7 @@ static bool orders_begin(const struct tune_env *env, struct arena *a, void **out
 
     (void)a;
     if (!path.n)
-        return err_set(e, ERR_INPUT, "the configuration has no orders.menu");
+        return err_input(e, "the configuration has no orders.menu");
     if (!menu_load(path.p, &menu, e))
         return false;
     *out = menu;

@@ -32,7 +32,7 @@ static bool policy_open(const struct tune_env *env, struct arena *a, void **out,
 
     p->config = env->setup->config;
     if (p->config->policy.document_count == 0)
-        return err_set(e, ERR_INPUT, "the configuration has no policy.documents");
+        return err_input(e, "the configuration has no policy.documents");
     *out = p;
     return policy_docs_load(p->config, &p->docs, e);
 }
@@ -68,10 +68,9 @@ static bool policy_settle_status(struct labelled *x, struct err *e)
     if (x->status.n == 0)
         return true;
     if (!policy_status_find(x->status, &s))
-        return err_set(e,
-                       ERR_INPUT,
-                       "expect.status: \"" STR_FMT "\" is no status: met, missing or uncertain",
-                       STR_ARG(str_slice(x->status, 0, 40)));
+        return err_input(e,
+                         "expect.status: \"" STR_FMT "\" is no status: met, missing or uncertain",
+                         STR_ARG(str_slice(x->status, 0, 40)));
     x->status = str_c(policy_status_name(s));
     return true;
 }
@@ -94,7 +93,7 @@ static bool tune_policy_read_case(const struct tune_file *f, struct arena *a,
                                .status = json_copy_text(&doc, l, "status", a),
                                .section = json_copy_text(&doc, l, "section", a),
                                .doc = json_copy_text(&doc, l, "doc", a)};
-        ok = (l || err_set(e, ERR_INPUT, "expect: a criterion has no labels")) &&
+        ok = (l || err_input(e, "expect: a criterion has no labels")) &&
              policy_settle_status(x, e) &&
              (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
         if (ok)

@@ -2,16 +2,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <pthread.h>
 
+#include "optimize/run.h"
 #include "agent/extract.h"
 #include "agent/history.h"
 #include "apps/tune/tune.h"
 #include "base/json_get.h"
-#include "base/rand.h"
 #include "optimize/budget.h"
 #include "optimize/reflector.h"
-#include "optimize/run.h"
 
 #define LINES_MAX ((size_t)64 << 20)
 #define REPLY_ARENA ((size_t)64 << 20)
@@ -324,13 +322,13 @@ static bool tune_run_load(struct tune *t, const char *folder, struct tune_exampl
 {
     if (!t->o->app->load(t->env.app, folder, t->arena, out, n, e))
         return err_prefix(e, "%s: ", folder);
-    return *n > 0 || err_set(e, ERR_INPUT, "%s: has no labelled cases", folder);
+    return *n > 0 || err_input(e, "%s: has no labelled cases", folder);
 }
 
 static bool tune_run_load_cases(struct tune *t, struct err *e)
 {
     if (!t->train_folder)
-        return err_set(e, ERR_INPUT, "a folder of labelled cases is needed: --train");
+        return err_input(e, "a folder of labelled cases is needed: --train");
     if (!tune_run_load(t, t->train_folder, &t->train, &t->train_count, e))
         return false;
     assert(t->train_count > 0 && t->train_count <= TUNE_EXAMPLES_MAX);
@@ -400,18 +398,17 @@ static bool tune_run_row_of(struct tune *t, struct err *e)
     bool there;
 
     if (o->run.n > TUNE_ID_MAX)
-        return err_set(e, ERR_INPUT, "the id of a run has at most %d bytes", TUNE_ID_MAX);
+        return err_input(e, "the id of a run has at most %d bytes", TUNE_ID_MAX);
     if (o->resume && o->run.n == 0)
-        return err_set(e, ERR_INPUT, "the id of the run to resume is missing");
+        return err_input(e, "the id of the run to resume is missing");
     there = o->run.n > 0 && tune_kept_get(t->kept, o->run, t->arena, &t->row, e);
     if (!there && (o->resume || (o->run.n > 0 && e->code != ERR_NOT_FOUND)))
         return false;
     if (there && !str_eq(t->row.app, str_c(o->app->name)))
-        return err_set(e,
-                       ERR_INPUT,
-                       "run " STR_FMT " is of the application " STR_FMT,
-                       STR_ARG(t->row.id),
-                       STR_ARG(t->row.app));
+        return err_input(e,
+                         "run " STR_FMT " is of the application " STR_FMT,
+                         STR_ARG(t->row.id),
+                         STR_ARG(t->row.app));
     if (!there)
         t->row = (struct tune_row){.id = o->run.n ? o->run : tune_run_new_id(t),
                                    .app = str_c(o->app->name),

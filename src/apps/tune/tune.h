@@ -19,7 +19,6 @@
 #include "apps/app.h"
 #include "apps/registry.h"
 #include "optimize/event.h"
-#include "optimize/optimize.h"
 
 #define TUNE_EXAMPLES_MAX 10000
 #define TUNE_THREADS 4 /* evaluations at once */

@@ -19,7 +19,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/str.h"
 
 enum verdict_kind {
     VERDICT_CITATION,

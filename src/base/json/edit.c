@@ -57,11 +57,7 @@ static struct json_edit *json_edit_add(struct json_edits *ed, enum what what, ui
     assert(!ed->first == !ed->last);
     *e = (struct json_edit){
         .what = what, .at = at, .end = end, .made.with = STR(""), .order = ed->n++};
-    if (ed->last)
-        ed->last->next = e;
-    else
-        ed->first = e;
-    ed->last = e;
+    LIST_APPEND(ed->first, ed->last, e);
     return e;
 }
 
@@ -279,11 +275,7 @@ static struct made *json_edit_new_member(struct json_edits *ed, struct made *m, 
     child = arena_zero(ed->arena, 1, sizeof *child);
     child->key = key;
     child->with = STR("");
-    if (m->members_last)
-        m->members_last->next = child;
-    else
-        m->members = child;
-    m->members_last = child;
+    LIST_APPEND(m->members, m->members_last, child);
     return child;
 }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "base/json.h"
-#include "base/simd.h"
 #include "base/utf8_scan.h"
 
 /* json_parse and json_quote with a given SIMD level. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json.h"
 #include "base/json/internal.h"
 #include "base/utf8.h"
 
@@ -114,6 +113,12 @@ static void json_set_bit(uint64_t *bits, unsigned i, bool on)
 void json_out_init(struct json_out *o, struct buf *buf)
 {
     *o = (struct json_out){.buf = buf};
+}
+
+void json_out_init_object(struct json_out *o, struct buf *buf)
+{
+    json_out_init(o, buf);
+    json_out_object(o);
 }
 
 /* Before a value or a key: writes the comma, if it is not the first. */
@@ -335,17 +340,16 @@ bool json_out_ok(const struct json_out *o, struct err *e)
     if (!buf_ok(o->buf, "JSON", e))
         return false;
     if (o->bad_text)
-        return err_set(e, ERR_INPUT, "JSON: text that is not UTF-8");
+        return err_input(e, "JSON: text that is not UTF-8");
     if (o->depth > 0 || !json_out_is_bit_set(o->comma, 0))
-        return err_set(e, ERR_INPUT, "JSON: nothing written, or something not closed");
+        return err_input(e, "JSON: nothing written, or something not closed");
     return true;
 }
 
 void json_text_begin(struct json_text *t, size_t size_max)
 {
     buf_init(&t->buf, size_max);
-    json_out_init(&t->o, &t->buf);
-    json_out_object(&t->o);
+    json_out_init_object(&t->o, &t->buf);
 }
 
 void json_text_begin_array(struct json_text *t, size_t size_max)

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/ctype.h"
-#include "base/json.h"
 #include "base/json/internal.h"
 #include "base/spare.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json.h"
 #include "base/json/internal.h"
 
 const struct json_node *json_root(const struct json *doc)

@@ -86,7 +86,7 @@ struct pattern {
 
 static bool schema_pattern_wrong(const struct pattern *p, const char *what)
 {
-    return err_set(p->e, ERR_INPUT, "%s, at character %zu of the regular expression", what, p->at);
+    return err_input(p->e, "%s, at character %zu of the regular expression", what, p->at);
 }
 
 /* The byte `ahead` of the place we are at, or 0 past the end. A NUL in the pattern is no special

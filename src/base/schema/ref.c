@@ -170,7 +170,7 @@ static bool schema_find_pointer(struct schema *s, const struct schema_entry *bas
     if (!schema_place_scan(s, p.doc, p.at, p.resource, e) || !schema_anchors_get(s, p.doc, e))
         return false;
     if (!schema_entry_add(s, key, p.doc, p.at, false))
-        return err_set(e, ERR_INPUT, "two schemas are called " STR_FMT, STR_ARG(key));
+        return err_input(e, "two schemas are called " STR_FMT, STR_ARG(key));
     return true;
 }
 
@@ -210,11 +210,10 @@ bool schema_ref_find(struct schema *s, const struct schema_node *from, str ref,
     if (!schema_ref_find_key(s, buf_str(&key), hash_at == STR_NONE ? key.n : hash_at, &entry, e))
         goto out;
     if (!entry) {
-        err_set(e,
-                ERR_INPUT,
-                "\"" STR_FMT "\" names nothing in this schema or the documents registered with "
-                "it; documents are never fetched",
-                STR_ARG(str_slice(ref, 0, 100)));
+        err_input(e,
+                  "\"" STR_FMT "\" names nothing in this schema or the documents registered with "
+                  "it; documents are never fetched",
+                  STR_ARG(str_slice(ref, 0, 100)));
         goto out;
     }
     out->dynamic = entry->dynamic;

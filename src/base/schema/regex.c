@@ -49,7 +49,7 @@ static pcre2_code *schema_regex_compile(str text, struct err *e)
 
         if (pcre2_get_error_message(problem, why, sizeof why) < 0)
             why[0] = '\0';
-        err_set(e, ERR_INPUT, "not a regular expression: %s", (const char *)why);
+        err_input(e, "not a regular expression: %s", (const char *)why);
     }
     return code;
 }

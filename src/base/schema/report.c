@@ -101,16 +101,15 @@ bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json
     va_end(ap);
     schema_path_init(&place, &doc->json);
     schema_add_schema_place(&place, doc, at);
-    err_set(e,
-            ERR_INPUT,
-            "schema%s" STR_FMT ": %s",
-            place.n ? " " : "",
-            STR_ARG(schema_report_cut(buf_str(&place), PLACE_SHOWN_MAX)),
-            what);
+    err_input(e,
+              "schema%s" STR_FMT ": %s",
+              place.n ? " " : "",
+              STR_ARG(schema_report_cut(buf_str(&place), PLACE_SHOWN_MAX)),
+              what);
     if (strncmp(what, "must ", 5) == 0) {
         struct err plain = *e;
 
-        err_set(e, ERR_INPUT, "%s, got %s", plain.text, schema_show(&doc->json, at).p);
+        err_input(e, "%s, got %s", plain.text, schema_show(&doc->json, at).p);
     }
     buf_release(&place);
     return false;

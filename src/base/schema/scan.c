@@ -287,7 +287,7 @@ bool schema_doc_new(struct schema *s, str uri, str text, struct schema_doc **out
     if (text.n > SCHEMA_SIZE_MAX - s->text_size)
         return err_set(e, ERR_LIMIT, "schemas of more than %zu bytes", SCHEMA_SIZE_MAX);
     if (schema_entry_find(s, uri))
-        return err_set(e, ERR_INPUT, "schema: " STR_FMT " is there twice", STR_ARG(uri));
+        return err_input(e, "schema: " STR_FMT " is there twice", STR_ARG(uri));
     s->text_size += text.n;
     doc = arena_zero(&s->arena, 1, sizeof *doc);
     doc->uri = arena_dup(&s->arena, uri);

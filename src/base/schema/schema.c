@@ -45,10 +45,9 @@ bool schema_add(struct schema *s, str uri, str text, struct err *e)
 
     assert(!s->root);
     if (uri.n == 0 || uri.n > SCHEMA_URI_MAX || str_find(uri, STR("#")) != STR_NONE)
-        return err_set(e,
-                       ERR_INPUT,
-                       "a schema document needs a URI without fragment, of at most %d bytes",
-                       SCHEMA_URI_MAX);
+        return err_input(e,
+                         "a schema document needs a URI without fragment, of at most %d bytes",
+                         SCHEMA_URI_MAX);
     return schema_doc_new(s, uri, text, &doc, e);
 }
 

@@ -2,9 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/call.h"
 
-#include "base/log.h"
 #include "base/spare.h"
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"

@@ -5,7 +5,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/breaker.h"
 #include "gateway/call/internal.h"
 
 /* The model under the name that a fallback provider has for it, or its own name. */

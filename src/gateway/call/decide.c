@@ -71,8 +71,7 @@ void call_decide(struct call *c, str thought, struct store_call *row)
     buf_reserve(&out, ROOM);
     buf_init(&tools, DECISION_MAX);
     decision_write(&out, &tools, &d);
-    row->decision = arena_dup(&c->arena, buf_str(&out));
+    row->decision = arena_move_buf(&c->arena, &out);
     row->tools = arena_dup(&c->arena, buf_full(&tools) ? STR("") : buf_str(&tools));
-    buf_release(&out);
     buf_release(&tools);
 }

@@ -471,8 +471,7 @@ void call_list_dropped(struct call *c)
     dropped_list_refused(&d, c);
     if (to != c->in.wire->dialect)
         dropped_list_all(&d, c);
-    c->attempt.dropped = arena_dup(&c->arena, buf_str(&d.out));
-    buf_release(&d.out);
+    c->attempt.dropped = arena_move_buf(&c->arena, &d.out);
 }
 
 str call_dropped_params(const struct call *c)

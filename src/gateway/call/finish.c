@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/log.h"
 #include "base/spare.h"
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"

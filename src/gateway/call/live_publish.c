@@ -317,11 +317,6 @@ void call_live_reasoning(struct call *c, str text)
         live_send_state(c);
 }
 
-static bool live_is_blank(str s)
-{
-    return str_trim(s).n == 0;
-}
-
 void call_live_frame(struct call *c)
 {
     const struct pipe *p = &c->pipe;
@@ -336,7 +331,7 @@ void call_live_frame(struct call *c)
         if (ev->choice != 0)
             continue;
         if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REFUSAL) {
-            if (c->live.state != HUB_ANSWERING && !live_is_blank(ev->text))
+            if (c->live.state != HUB_ANSWERING && !str_is_blank(ev->text))
                 live_set_state(c, HUB_ANSWERING);
             live_add_text(c, HUB_ANSWER, ev->text);
         } else if (ev->kind == CHAT_CALL) {

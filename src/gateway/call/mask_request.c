@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
-#include "gateway/mask_work.h"
 
 #define TRY_NS (2 * CLOCK_NS_PER_MS)
 #define SPARE ((size_t)64 << 10)

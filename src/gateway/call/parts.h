@@ -8,8 +8,6 @@
 #include "gateway/call/record.h"
 #include "gateway/call/state.h"
 #include "gateway/defer.h"
-#include "gateway/pipe/pipe.h"
-#include "gateway/upstream.h"
 #include "net/frames.h"
 #include "wire/defer_events.h"
 

@@ -183,10 +183,15 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
 static bool plan_target(const struct call *c, struct call_lines *lines, str model, bool same,
                         struct err *e)
 {
+    const struct wire *wire = same ? c->in.wire : c->attempt.wire;
+
     buf_reset(&lines->text);
     buf_reserve(&lines->text, LINES_USUAL);
     buf_add(&lines->text, call_provider(c)->url.path);
-    (same ? c->in.wire : c->attempt.wire)->path(model, c->attempt.streams, &lines->text);
+    if (wire->path)
+        wire->path(model, c->attempt.streams, &lines->text);
+    else
+        buf_add(&lines->text, str_c(wire->path_text));
     lines->path_size = lines->text.n;
     if (same && c->in.head)
         headers_add_query(c->in.head(c->in.head_ctx)->query, &lines->text);

@@ -8,7 +8,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/rand.h"
 #include "gateway/call/internal.h"
 #include "wire/redact_reasoning.h"
 

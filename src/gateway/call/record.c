@@ -145,11 +145,7 @@ static struct call_segment *record_get_segment(struct call *c, enum call_segment
     *s = (struct call_segment){.kind = kind,
                                .at = kind == CALL_SEG_TOOL ? r->tools : r->kept[kind],
                                .start_ns = call_now_ns(c)};
-    if (r->last)
-        r->last->next = s;
-    else
-        r->first = s;
-    r->last = s;
+    LIST_APPEND(r->first, r->last, s);
     r->count++;
     return s;
 }

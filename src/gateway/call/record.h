@@ -4,9 +4,7 @@
  */
 #pragma once
 
-#include "gateway/conversation.h"
 #include "gateway/gateway.h"
-#include "live/hub.h"
 
 #define CALL_FRONT_MAX 336 /* bytes of an answer for its entry in the decision log */
 #define CALL_SEGMENTS_MAX 256

@@ -15,7 +15,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/log.h"
 #include "gateway/call/internal.h"
 
 #define REMEMBER_MS 3600000

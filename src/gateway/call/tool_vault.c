@@ -15,7 +15,6 @@
 #include "base/sha256.h"
 #include "gateway/call/internal.h"
 #include "gateway/share.h"
-#include "wire/arena_text.h"
 
 #define MADE_MAX 1024 /* calls of one reply; the rest has only its id */
 #define ARGUMENTS_MAX ((size_t)1 << 20)
@@ -357,8 +356,7 @@ static void tool_vault_add_history_calls(struct call *c, const struct chat_messa
         h->call = tool_vault_name_call(c, at, p->id, p->name, p->json);
         *(id->last ? &id->last->same_id : &id->first) = h;
         id->last = h;
-        *(c->tools.history->last ? &c->tools.history->last->next : &c->tools.history->first) = h;
-        c->tools.history->last = h;
+        LIST_APPEND(c->tools.history->first, c->tools.history->last, h);
     }
 }
 

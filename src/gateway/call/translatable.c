@@ -13,7 +13,7 @@ static bool translate_refuse(struct call *c, const char *code, const char *param
     assert(code && param && why);
     c->attempt.refusal_code = code;
     c->attempt.refusal_param = param;
-    return err_set(e, ERR_INPUT, "%s: %s", param, why);
+    return err_input(e, "%s: %s", param, why);
 }
 
 /* ---- members that only one dialect has ---- */
@@ -278,13 +278,12 @@ static bool translate_check_parts(struct call *c, const struct chat_part *p, siz
         const char *why = translate_part_problem(c, &p[i]);
 
         if (why)
-            return err_set(e,
-                           ERR_INPUT,
-                           "message %zu: the provider \"" STR_FMT "\" %s" STR_FMT,
-                           message,
-                           STR_ARG(call_provider(c)->name),
-                           why,
-                           STR_ARG(translate_part_type(c, &p[i])));
+            return err_input(e,
+                             "message %zu: the provider \"" STR_FMT "\" %s" STR_FMT,
+                             message,
+                             STR_ARG(call_provider(c)->name),
+                             why,
+                             STR_ARG(translate_part_type(c, &p[i])));
         if (!translate_check_parts(c, p[i].parts, p[i].part_count, message, e))
             return false;
     }

@@ -90,7 +90,7 @@ void pipe_cap_feed(struct pipe_cap *s, const struct chat_event *ev, enum pipe_ma
     }
     if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REFUSAL) {
         s->answer_size += ev->text.n;
-        s->answered = s->answered || !pipe_is_blank(ev->text);
+        s->answered = s->answered || !str_is_blank(ev->text);
     } else if (ev->kind == CHAT_CALL) {
         s->called = true;
     } else if (ev->kind == CHAT_ARGUMENTS) {

@@ -199,7 +199,7 @@ static void pipe_count_take(struct pipe_count *s, const struct chat_event *ev, b
         s->cap = o->on_cap(o->ctx);
         n += pipe_count_fits(s, str_slice(text, n, text.n), &over);
     }
-    s->any = s->any || !pipe_is_blank(str_slice(text, 0, n));
+    s->any = s->any || !str_is_blank(str_slice(text, 0, n));
     s->summary = ev->summary;
     s->tagged |= s->from_text;
     s->size += n;

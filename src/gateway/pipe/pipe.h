@@ -27,10 +27,6 @@
  */
 #pragma once
 
-#include "gateway/pipe/cap.h"
-#include "gateway/pipe/count.h"
-#include "gateway/pipe/number.h"
-#include "gateway/pipe/redact.h"
 #include "gateway/pipe/split.h"
 
 #define PIPE_EVENTS_FIRST 4

@@ -121,7 +121,7 @@ void pipe_redact_feed(struct pipe_redact *s, const struct chat_event *ev, enum p
     if (ev->kind == CHAT_REASONING && o->hide) {
         if (s->block != ev->block + 1)
             pipe_redact_begin(s, ev->block);
-        s->reasoned = s->reasoned || !pipe_is_blank(ev->text);
+        s->reasoned = s->reasoned || !str_is_blank(ev->text);
         return;
     }
     if (o->hide && ev->kind == CHAT_TEXT) {

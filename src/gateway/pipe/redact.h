@@ -13,7 +13,6 @@
 #pragma once
 
 #include "gateway/pipe/number.h"
-#include "wire/arena_text.h"
 
 struct pipe_redact {
     const struct pipe_shared *shared;

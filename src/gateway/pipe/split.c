@@ -523,7 +523,7 @@ static void pipe_split_reasoning(struct pipe_split *s, const struct chat_event *
 {
     if (ev->text.n)
         s->said_block = ev->block + 1;
-    s->reasoned = s->reasoned || !pipe_is_blank(ev->text);
+    s->reasoned = s->reasoned || !str_is_blank(ev->text);
     pipe_split_leave_block(s, false);
     pipe_count_feed(s->next, ev, PIPE_AS_SENT);
 }

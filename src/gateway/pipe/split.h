@@ -19,7 +19,6 @@
 
 #include "gateway/pipe/count.h"
 #include "split/reader.h"
-#include "wire/arena_text.h"
 
 #define PIPE_SPACE_MAX 4096               /* white space held back; more counts as text */
 #define PIPE_HELD_MAX ((size_t)1 << 20)   /* bytes of text in doubt */

@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "chat/chat.h"
 #include "split/split.h"
 #include "tokens/tokens.h"
 #include "wire/citations.h"
@@ -87,9 +85,4 @@ static inline bool pipe_is_opaque(const struct chat_event *ev)
 static inline bool pipe_is_beside(const struct chat_event *ev)
 {
     return ev->kind == CHAT_OPAQUE && citation_is_beside_text(ev);
-}
-
-static inline bool pipe_is_blank(str s)
-{
-    return str_trim(s).n == 0;
 }

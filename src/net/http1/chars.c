@@ -72,6 +72,17 @@ bool http1_same_size(const char *a, const char *b, size_t n)
     return http1_same_word(http1_chars_word_of(a, n), http1_chars_word_of(b, n));
 }
 
+str http1_bare_host(str host)
+{
+    size_t colon = host.n;
+
+    if (host.n && host.p[0] == '[')
+        return str_slice(host, 1, str_find(host, STR("]")));
+    while (colon > 0 && host.p[colon - 1] != ':')
+        colon--;
+    return colon ? str_slice(host, 0, colon - 1) : host;
+}
+
 bool http1_is_token(str s)
 {
     return s.n > 0 && http1_token_end(s.p, s.p + s.n) == s.p + s.n;

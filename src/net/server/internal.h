@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "net/conn.h"
 #include "net/gzip.h"
 #include "net/http1_again.h"

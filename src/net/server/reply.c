@@ -252,8 +252,7 @@ static void server_put_error(struct buf *out, int status, const char *why)
 {
     struct json_out json;
 
-    json_out_init(&json, out);
-    json_out_object(&json);
+    json_out_init_object(&json, out);
     json_out_key(&json, STR("error"));
     json_out_object(&json);
     json_out_key(&json, STR("message"));

@@ -163,7 +163,7 @@ struct server *server_new(struct loop *l, const struct server_options *o,
     struct server *s;
 
     if (o->head_max > HEAD_SIZE_MAX) {
-        err_set(e, ERR_INPUT, "a head of more than %d bytes is too much", HEAD_SIZE_MAX);
+        err_input(e, "a head of more than %d bytes is too much", HEAD_SIZE_MAX);
         return NULL;
     }
     s = base_alloc(sizeof *s);

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "split/calls.h"
 #include "base/utf8.h"
 #include "split/calls/internal.h"
 
 /* A byte of markup becomes at most six of JSON (\u0001), and a marker is longer than the
  * punctuation that takes its place. */
 #define MADE_SIZE_MAX(n) (8 * (n) + 1024)
-
-bool calls_is_space(char ch)
-{
-    return ch == ' ' || ch == '\n' || ch == '\t' || ch == '\r';
-}
 
 bool calls_is_one_of(char ch, const char *set)
 {
@@ -34,7 +28,7 @@ char calls_peek(const struct calls *c)
 
 void calls_space(struct calls *c)
 {
-    while (!calls_done(c) && calls_is_space(c->raw.p[c->at]))
+    while (!calls_done(c) && char_is_json_space(c->raw.p[c->at]))
         c->at++;
 }
 
@@ -104,6 +98,11 @@ bool calls_is_bare(str name)
     return name.n > 0;
 }
 
+bool calls_is_tag(str inside, str name)
+{
+    return str_starts(inside, name) && (inside.n == name.n || char_is_json_space(inside.p[name.n]));
+}
+
 bool calls_attr(str attrs, str key, str *out)
 {
     size_t i = 0;
@@ -112,22 +111,22 @@ bool calls_attr(str attrs, str key, str *out)
         size_t key_at, key_end, from;
         char quote;
 
-        while (i < attrs.n && calls_is_space(attrs.p[i]))
+        while (i < attrs.n && char_is_json_space(attrs.p[i]))
             i++;
         key_at = i;
-        while (i < attrs.n && !calls_is_space(attrs.p[i]) && attrs.p[i] != '=')
+        while (i < attrs.n && !char_is_json_space(attrs.p[i]) && attrs.p[i] != '=')
             i++;
         key_end = i;
-        while (i < attrs.n && calls_is_space(attrs.p[i]))
+        while (i < attrs.n && char_is_json_space(attrs.p[i]))
             i++;
         if (i == attrs.n || attrs.p[i] != '=')
             continue;
         i++;
-        while (i < attrs.n && calls_is_space(attrs.p[i]))
+        while (i < attrs.n && char_is_json_space(attrs.p[i]))
             i++;
         quote = i < attrs.n && (attrs.p[i] == '"' || attrs.p[i] == '\'') ? attrs.p[i++] : '\0';
         from = i;
-        while (i < attrs.n && (quote ? attrs.p[i] != quote : !calls_is_space(attrs.p[i])))
+        while (i < attrs.n && (quote ? attrs.p[i] != quote : !char_is_json_space(attrs.p[i])))
             i++;
         if (str_eq(str_slice(attrs, key_at, key_end), key)) {
             *out = str_slice(attrs, from, i);
@@ -186,8 +185,7 @@ void calls_give(struct calls *c, str name, str arguments)
 void calls_make(struct calls *c)
 {
     buf_reset(&c->made);
-    json_out_init(&c->out, &c->made);
-    json_out_object(&c->out);
+    json_out_init_object(&c->out, &c->made);
 }
 
 /* The result is parsed again: a value that was valid alone may be nested too deep now. */

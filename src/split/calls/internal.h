@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/ctype.h"
 #include "base/json.h"
 #include "split/calls.h"
 
@@ -62,10 +63,11 @@ void calls_framing(struct calls *c, size_t to);
 /* The next position of the needle, from `from`; raw.n if not found. */
 size_t calls_seek(const struct calls *c, struct calls_find *f, size_t from);
 
-bool calls_is_space(char ch);
 bool calls_is_one_of(char ch, const char *set); /* NUL is in no set */
 /* Whether text without quotes can be a name: no space, no bracket, no quote. */
 bool calls_is_bare(str name);
+/* Whether the text between < and > begins with this name. */
+bool calls_is_tag(str inside, str name);
 /* The value of key="value" among attributes, or false. */
 bool calls_attr(str attrs, str key, str *out);
 /* With &lt; &gt; &amp; &quot; and &apos; decoded, in the arena if there are any. */

@@ -117,22 +117,17 @@ static void calls_kimi_k3_end_call(struct k3 *k)
     k->open = false;
 }
 
-static bool calls_kimi_k3_is_tag(str header, str name)
-{
-    return str_starts(header, name) && (header.n == name.n || calls_is_space(header.p[name.n]));
-}
-
 static void calls_open_tag(struct k3 *k)
 {
     str header = tag_header(k);
 
-    if (calls_kimi_k3_is_tag(header, STR("call")))
+    if (calls_is_tag(header, STR("call")))
         calls_kimi_k3_begin_call(k, str_slice(header, 4, header.n));
-    else if (calls_kimi_k3_is_tag(header, STR("argument")) && k->open)
+    else if (calls_is_tag(header, STR("argument")) && k->open)
         calls_read_argument(k, str_slice(header, 8, header.n));
-    else if (calls_kimi_k3_is_tag(header, STR("json")) && k->open)
+    else if (calls_is_tag(header, STR("json")) && k->open)
         calls_kimi_k3_read_json(k);
-    else if (!calls_kimi_k3_is_tag(header, STR("tools")))
+    else if (!calls_is_tag(header, STR("tools")))
         calls_doubt(k->c);
 }
 
@@ -140,10 +135,9 @@ static void calls_close_tag(struct k3 *k)
 {
     str header = tag_header(k);
 
-    if (calls_kimi_k3_is_tag(header, STR("call")))
+    if (calls_is_tag(header, STR("call")))
         calls_kimi_k3_end_call(k);
-    else if (calls_kimi_k3_is_tag(header, STR("argument")) ||
-             calls_kimi_k3_is_tag(header, STR("json")))
+    else if (calls_is_tag(header, STR("argument")) || calls_is_tag(header, STR("json")))
         calls_doubt(k->c);
     else
         calls_drop_call(k);

@@ -137,7 +137,7 @@ static str eat_token(struct calls *c)
 {
     size_t from = c->at;
 
-    while (!calls_done(c) && !calls_is_space(calls_peek(c)) &&
+    while (!calls_done(c) && !char_is_json_space(calls_peek(c)) &&
            !calls_is_one_of(calls_peek(c), ",:=()[]{}'\"<"))
         c->at++;
     return str_slice(c->raw, from, c->at);

@@ -42,7 +42,7 @@ static bool calls_read_element(struct m3 *m, struct element *e)
 
     assert(from <= to && to <= c->raw.n);
     c->at = to;
-    while (s.n > 0 && calls_is_space(s.p[0]))
+    while (s.n > 0 && char_is_json_space(s.p[0]))
         s = str_slice(s, 1, s.n);
     gt = str_find(s, STR(">"));
     if (s.n < 3 || s.p[0] != '<' || gt == STR_NONE)
@@ -53,17 +53,12 @@ static bool calls_read_element(struct m3 *m, struct element *e)
     return e->inside.n > 0;
 }
 
-static bool calls_m3_is_tag(str inside, str name)
-{
-    return str_starts(inside, name) && (inside.n == name.n || calls_is_space(inside.p[name.n]));
-}
-
 /* <city> is named so; <parameter name="city"> is too. */
 static str element_name(str inside)
 {
     str name;
 
-    if (calls_m3_is_tag(inside, STR("parameter")) && calls_attr(inside, STR("name"), &name))
+    if (calls_is_tag(inside, STR("parameter")) && calls_attr(inside, STR("name"), &name))
         return name;
     return inside;
 }
@@ -194,7 +189,7 @@ static void calls_m3_read_one(struct m3 *m)
         calls_doubt(c); /* a call that never closed */
         m->here = NULL;
     }
-    if (!e.close && calls_m3_is_tag(e.inside, STR("invoke")))
+    if (!e.close && calls_is_tag(e.inside, STR("invoke")))
         calls_m3_begin_call(m, &e);
     else if (e.close && str_eq(e.inside, STR("invoke")))
         calls_m3_end_call(m);

@@ -62,7 +62,7 @@ static str calls_deepseek_name(struct calls *c, str header)
     if (calls_peek(c) == '{' || !str_eq(header, STR("function")))
         return header;
     from = c->at;
-    while (!calls_done(c) && !calls_is_space(calls_peek(c)) &&
+    while (!calls_done(c) && !char_is_json_space(calls_peek(c)) &&
            !calls_is_one_of(calls_peek(c), "{<`"))
         c->at++;
     header = str_slice(c->raw, from, c->at);
@@ -220,7 +220,7 @@ void calls_body(struct calls *c)
     str name = str_trim(body_recipient(c, c->recipient)), text = body_text(calls_rest(c));
     size_t n = 0;
 
-    while (n < name.n && !calls_is_space(name.p[n]) && name.p[n] != '<')
+    while (n < name.n && !char_is_json_space(name.p[n]) && name.p[n] != '<')
         n++;
     name.n = n;
     if (str_starts(name, FUNCTIONS))

@@ -84,7 +84,7 @@ static bool tag_at(str s, struct tag *t)
     t->inside = in;
     t->empty = !t->close && in.n > 1 && in.p[in.n - 1] == '/';
     in.n -= t->empty;
-    while (n < in.n && !calls_is_space(in.p[n]) && in.p[n] != '=')
+    while (n < in.n && !char_is_json_space(in.p[n]) && in.p[n] != '=')
         n++;
     t->name = str_slice(in, 0, n);
     in = str_trim(str_slice(in, n, in.n));
@@ -261,7 +261,7 @@ static bool fits_call_close(struct tags *g, size_t at)
     if (!tag_from(g, at, &t) || !calls_is_call_close(g, &t))
         return false;
     next = at + t.size;
-    while (next < raw.n && next - at < TAG_SIZE_MAX && calls_is_space(raw.p[next]))
+    while (next < raw.n && next - at < TAG_SIZE_MAX && char_is_json_space(raw.p[next]))
         next++;
     return tag_from(g, next, &t) && (calls_is_outer(&t) || calls_tags_is_call(g, &t, &name));
 }

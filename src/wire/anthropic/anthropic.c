@@ -143,13 +143,6 @@ void anthropic_read_error(const struct json *doc, struct arena *a, struct chat_e
         out->raw = json_raw(doc, root);
 }
 
-static void anthropic_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/v1/messages"));
-}
-
 const struct wire wire_anthropic = {
     .dialect = CHAT_ANTHROPIC,
     .name = "anthropic",
@@ -161,7 +154,7 @@ const struct wire wire_anthropic = {
     .read = anthropic_read,
     .write = anthropic_write,
     .patch = anthropic_patch,
-    .path = anthropic_path,
+    .path_text = "/v1/messages",
     .decoder_size = sizeof(struct anthropic_decoder),
     .encoder_size = sizeof(struct anthropic_encoder),
     .decode = anthropic_decode,

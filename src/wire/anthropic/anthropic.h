@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/map.h"
 #include "wire/assemble_reply.h"
 #include "wire/json_replace.h"
 #include "wire/settings.h"

@@ -109,11 +109,7 @@ static struct anthropic_thought *anthropic_block_add_thought(struct wire_decoder
         return NULL;
     t = arena_zero(d->arena, 1, sizeof *t);
     t->redacted = redacted;
-    if (s->last)
-        s->last->next = t;
-    else
-        s->first = t;
-    s->last = t;
+    LIST_APPEND(s->first, s->last, t);
     return t;
 }
 
@@ -145,8 +141,7 @@ static void anthropic_block_give_thought(struct wire_decoder *d, const struct an
 
     assert(!t->lost);
     buf_init(&b, KEEP_SIZE_MAX * 6 + 256);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_str(&o, "type", type);
     json_out_key(&o, t->redacted ? STR("data") : type);
     json_out_str(&o, arena_text_str(&t->text));

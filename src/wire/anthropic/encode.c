@@ -467,8 +467,7 @@ static void anthropic_encode_write_whole(struct wire_encoder *en)
     struct json_out o;
 
     assert(!en->stream && !g->full);
-    json_out_init(&o, en->out);
-    json_out_object(&o);
+    json_out_init_object(&o, en->out);
     anthropic_encode_put_head(&o, en, g);
     json_member_array(&o, "content");
     for (const struct assembled_block *b = g->first; b; b = b->next)

@@ -493,7 +493,7 @@ static bool anthropic_read_body(const struct json *doc, struct arena *a, bool co
 
     part_request_init(&q, CHAT_ANTHROPIC, doc);
     if (!json_is_object(root))
-        return err_set(e, ERR_INPUT, "the body should be a JSON object");
+        return err_input(e, "the body should be a JSON object");
     if (!request_require_text(&r, NULL, root, "model", &q.model) ||
         !anthropic_read_numbers(&r, root, count) || !anthropic_read_messages(&r, root, &q) ||
         !anthropic_read_tools(&r, root, &q) || !anthropic_read_choice(&r, root, &q) ||

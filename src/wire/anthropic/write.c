@@ -437,8 +437,7 @@ void anthropic_write(const struct chat_request *r, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_write_text(&o, "model", r->model);
     anthropic_write_put_max_tokens(r, &o);
     anthropic_write_put_system(r, &o);

@@ -251,8 +251,7 @@ static void gemini_decode_emit_tokens(const struct at *at, const struct json_nod
     if (!json_is_array(chosen) || !json_first(at->doc, chosen))
         return;
     buf_init(&b, TOKENS_SIZE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_out_init_object(&o, &b);
     json_member_array(&o, "content");
     JSON_FOREACH(v, at->doc, chosen) {
         gemini_decode_put_token(at, v, &o);

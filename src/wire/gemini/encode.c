@@ -286,8 +286,7 @@ static void gemini_encode_put_last_chunk(struct wire_encoder *en)
 
     assert(en->stream && s->finished && !s->pending.first);
     gemini_chunk_begin(en);
-    json_out_init(&o, en->out);
-    json_out_object(&o);
+    json_out_init_object(&o, en->out);
     json_member_array(&o, "candidates");
     for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++) {
         if (i > 0 && !s->endings[i].begun)
@@ -395,8 +394,7 @@ static void gemini_encode_write_whole(struct wire_encoder *en)
     struct json_out o;
 
     assert(!en->stream && !s->gather.full);
-    json_out_init(&o, en->out);
-    json_out_object(&o);
+    json_out_init_object(&o, en->out);
     json_member_array(&o, "candidates");
     for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++)
         if (i == 0 || s->endings[i].begun)
@@ -497,8 +495,7 @@ void gemini_note(struct wire_encoder *en, str words)
     if (!gemini_encode_state(en)->array)
         return;
     gemini_chunk_begin(en);
-    json_out_init(&o, en->out);
-    json_out_object(&o);
+    json_out_init_object(&o, en->out);
     json_member_str(&o, "x-rationale-usage", words);
     json_out_end(&o);
     gemini_chunk_end(en);

@@ -165,8 +165,7 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_object(&o, "error");
     json_member_i64(&o, "code", error->status > 0 ? error->status : 500);
     gemini_put_error_message(&o, error);

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/gemini/gemini.h"
-#include "wire/request_reader.h"
 
 #define LOOK_MAX 512 /* calls without a result that one is looked for in */
 
@@ -442,7 +441,7 @@ bool gemini_read(const struct json *doc, struct arena *a, struct chat_request *o
 
     part_request_init(&q, CHAT_GEMINI, doc);
     if (!json_is_object(root))
-        return err_set(e, ERR_INPUT, "the body should be a JSON object");
+        return err_input(e, "the body should be a JSON object");
     if (!gemini_read_contents(&g, root) || !gemini_read_tools(&g.r, root, &q) ||
         !gemini_read_config(&g.r, root, &q))
         return false;

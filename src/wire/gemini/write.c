@@ -4,7 +4,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/map.h"
 #include "wire/gemini/gemini.h"
 
 #include <strings.h>
@@ -478,8 +477,7 @@ void gemini_write(const struct chat_request *r, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     gemini_write_put_system(r, &o);
     gemini_write_put_contents(r, &o);
     gemini_write_put_tools(r, &o);

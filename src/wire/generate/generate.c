@@ -106,7 +106,7 @@ static bool generate_read(const struct json *doc, struct arena *a, struct chat_r
     part_request_init(&q, CHAT_GENERATE, doc);
     q.stream = true;
     if (!json_is_object(root))
-        return err_set(e, ERR_INPUT, "the body: expected a JSON object");
+        return err_input(e, "the body: expected a JSON object");
     if (model && !json_text(doc, model, a, &q.model))
         return request_fail(&r, NULL, "model", "expected a string, the name of a model");
     json_fields_read(&openai_request_fields, doc, root, 0, &m);
@@ -117,8 +117,7 @@ static bool generate_read(const struct json *doc, struct arena *a, struct chat_r
     if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
         q.level = CHAT_LEVEL_ON; /* medium, if nothing else says how much */
     if (q.unknown_why.n)         /* no provider speaks this dialect */
-        return err_set(
-            e, ERR_INPUT, STR_FMT ": " STR_FMT, STR_ARG(q.unknown_param), STR_ARG(q.unknown_why));
+        return err_input(e, STR_FMT ": " STR_FMT, STR_ARG(q.unknown_param), STR_ARG(q.unknown_why));
     *out = q;
     return true;
 }
@@ -271,11 +270,7 @@ static void generate_take_call(struct wire_encoder *en, const struct chat_event 
     call->block = ev->block;
     call->id = arena_text_dup(en->arena, ev->id);
     call->name = arena_text_dup(en->arena, ev->name);
-    if (s->last)
-        s->last->next = call;
-    else
-        s->calls = call;
-    s->last = call;
+    LIST_APPEND(s->calls, s->last, call);
 }
 
 static void generate_write_usage(const struct chat_usage *u, struct buf *out)
@@ -470,13 +465,6 @@ static void generate_encode(struct wire_encoder *en, const struct chat_event *ev
         generate_end_whole(en);
 }
 
-static void generate_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/generate"));
-}
-
 const struct wire wire_generate = {
     .dialect = CHAT_GENERATE,
     .name = "generate",
@@ -486,7 +474,7 @@ const struct wire wire_generate = {
     .whole_type = "application/json",
     .stream_type = "text/event-stream",
     .read = generate_read,
-    .path = generate_path,
+    .path_text = "/generate",
     .encoder_size = sizeof(struct state),
     .encode = generate_encode,
     .write_error = generate_write_error_body,

@@ -22,13 +22,6 @@ static void mistral_patch(const struct json *doc, const struct wire_plan *plan,
     openai_patch_kin(doc, plan, true, edits);
 }
 
-static void mistral_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/chat/completions"));
-}
-
 const struct wire wire_mistral = {
     .dialect = CHAT_MISTRAL,
     .name = "mistral",
@@ -37,7 +30,7 @@ const struct wire wire_mistral = {
     .stream_type = "text/event-stream",
     .write = mistral_write,
     .patch = mistral_patch,
-    .path = mistral_path,
+    .path_text = "/chat/completions",
     .decoder_size = sizeof(struct openai_decoding),
     .decode = openai_decode,
     .decode_whole = openai_decode_whole,

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/clock.h"
-#include "wire/internal.h"
 #include "wire/ollama/ollama.h"
 
 /* Before the text and the members of the message; /api/generate has them beside the model. */

@@ -4,23 +4,7 @@
  */
 #include "wire/ollama/ollama.h"
 
-#include "wire/internal.h"
-
 #define THOUGHT_SIZE_MAX ((size_t)1 << 20)
-
-static void ollama_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/api/chat"));
-}
-
-static void ollama_prompt_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/api/generate"));
-}
 
 /* ---- errors ---- */
 
@@ -260,6 +244,6 @@ void ollama_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     .relay = ollama_relay, .ping = ollama_ping, .note = ollama_note,                               \
     .write_error = ollama_write_error, .read_error = ollama_read_error
 
-const struct wire wire_ollama = {OLLAMA_ROW, .read = ollama_read, .path = ollama_path};
+const struct wire wire_ollama = {OLLAMA_ROW, .read = ollama_read, .path_text = "/api/chat"};
 const struct wire wire_ollama_prompt = {
-    OLLAMA_ROW, .read = ollama_read_prompt, .path = ollama_prompt_path};
+    OLLAMA_ROW, .read = ollama_read_prompt, .path_text = "/api/generate"};

@@ -383,7 +383,7 @@ static bool ollama_read_body(const struct json *doc, struct arena *a, struct cha
     struct reader g = {.r = {.doc = doc, .a = a, .e = e, .out = out, .brackets = true}};
 
     if (!json_is_object(root))
-        return err_set(e, ERR_INPUT, "the body must be a JSON object");
+        return err_input(e, "the body must be a JSON object");
     part_request_init(out, CHAT_OLLAMA, doc);
     out->stream = out->stream_usage = true;
     return request_read_head(&g.r, root) && said(&g, root) && ollama_read_options(&g.r, root) &&

@@ -169,8 +169,7 @@ void ollama_write(const struct chat_request *r, struct buf *out)
     struct json_out o;
     str top;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "model", r->model);
     ollama_write_messages(&o, r);
     if (r->choice != CHAT_CHOICE_NONE)
@@ -226,17 +225,6 @@ static void ollama_write_patch_system(const struct patch_plan *p, const struct j
                          ollama_write_message_json(p, "system", p->wish->system_extra, STR("")));
 }
 
-/* The same for a body of /api/generate. */
-static void ollama_write_patch_prompt(const struct patch_plan *p)
-{
-    const struct json_node *text = patch_find(p, "system");
-
-    if (text && text->kind == JSON_STRING && text->size > 2)
-        patch_append_system(p, text);
-    else
-        patch_set(p, "system", json_quoted(p->ed->arena, p->wish->system_extra));
-}
-
 /* The reasoning before the calls of a message, if the client did not send it back. */
 static void ollama_write_put_back(const struct patch_plan *p, const struct json_node *m)
 {
@@ -269,7 +257,7 @@ static void ollama_write_patch_messages(const struct patch_plan *p)
     assert(plan->tail_count == 0 || plan->tails);
     if (!json_is_array(list)) {
         if (plan->system_extra.n && patch_find(p, "prompt"))
-            ollama_write_patch_prompt(p);
+            patch_system_member(p, "system");
         return;
     }
     if (plan->system_extra.n)

@@ -338,11 +338,7 @@ struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_no
     c->index = (uint32_t)index;
     c->stop_name = STR("");
     s->count++;
-    if (s->last)
-        s->last->next = c;
-    else
-        s->choices = c;
-    return s->last = c;
+    return LIST_APPEND(s->choices, s->last, c);
 }
 
 /* A text that is needed until the reply is over: a whole one is, before its bytes go. */

@@ -50,11 +50,7 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
     call->name = arena_text_dup(en->arena, ev->name);
     call->custom = part_is_custom(en->request, ev->name);
     c->marked_calls |= ev->from_text;
-    if (c->last)
-        c->last->next = call;
-    else
-        c->calls = call;
-    return c->last = call;
+    return LIST_APPEND(c->calls, c->last, call);
 }
 
 /* Keeps the first OPENAI_EXTRAS_MAX names, more than any host sends, and drops the others. */
@@ -96,8 +92,7 @@ void openai_usage_write(const struct chat_usage *u, struct buf *out)
     int64_t input = u->input < 0 ? 0 : u->input, output = u->output < 0 ? 0 : u->output;
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_i64(&o, "prompt_tokens", input);
     json_member_i64(&o, "completion_tokens", output);
     json_member_i64(&o, "total_tokens", input <= INT64_MAX - output ? input + output : INT64_MAX);

@@ -219,11 +219,7 @@ static struct openai_detail *openai_extras_detail_new(struct openai_details *lis
         return NULL;
     e = arena_zero(a, 1, sizeof *e);
     list->count++;
-    if (list->last)
-        list->last->next = e;
-    else
-        list->first = e;
-    return list->last = e;
+    return LIST_APPEND(list->first, list->last, e);
 }
 
 void openai_details_add(struct openai_details *list, const struct json *doc,

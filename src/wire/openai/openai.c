@@ -63,8 +63,7 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_object(&o, "error");
     json_member_str(&o, "message", error->message.n ? error->message : STR("the request failed"));
     json_member_str(&o, "type", openai_error_type(error));
@@ -230,11 +229,10 @@ void openai_emit_choice_error(struct wire_decoder *d, const struct json_node *ch
     assert(json_is_object(choice));
     openai_take_error(&d->doc, choice, &d->scratch, &error); /* OpenRouter has one there */
     if (!error.message.n)
-        error.message =
-            arena_printf(&d->scratch,
-                         "the provider failed in the middle of its reply (finish_reason: " STR_FMT
-                         ")",
-                         STR_ARG(json_get_text(&d->doc, choice, "finish_reason", &d->scratch)));
+        error.message = arena_printf(
+            &d->scratch,
+            "the provider failed in the middle of its reply (finish_reason: " STR_FMT ")",
+            STR_ARG(json_get_text(&d->doc, choice, "finish_reason", &d->scratch)));
     if (error.status == 0)
         error.status = openai_status_of(&error);
     ev.error = &error;
@@ -242,13 +240,6 @@ void openai_emit_choice_error(struct wire_decoder *d, const struct json_node *ch
 }
 
 /* ---- the row ---- */
-
-static void openai_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/chat/completions"));
-}
 
 const struct wire wire_openai = {
     .dialect = CHAT_OPENAI,
@@ -262,7 +253,7 @@ const struct wire wire_openai = {
     .read = openai_read,
     .write = openai_write,
     .patch = openai_patch,
-    .path = openai_path,
+    .path_text = "/chat/completions",
     .decoder_size = sizeof(struct openai_decoding),
     .encoder_size = sizeof(struct openai_encoding),
     .decode = openai_decode,

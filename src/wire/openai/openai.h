@@ -27,7 +27,6 @@
 
 #include "wire/internal.h"
 #include "wire/openai/fields.h"
-#include "wire/request_reader.h"
 #include "wire/settings.h"
 
 #define OPENAI_HELD_MAX ((size_t)2 << 20)   /* bytes of reasoning kept for the vault */

@@ -456,7 +456,7 @@ bool openai_read(const struct json *doc, struct arena *a, struct chat_request *o
 
     part_request_init(&q, CHAT_OPENAI, doc);
     if (!json_is_object(root))
-        return err_set(e, ERR_INPUT, "the body: expected a JSON object");
+        return err_input(e, "the body: expected a JSON object");
     json_fields_read(&openai_request_fields, doc, root, 0, &m);
     q.model = json_fields_text(&m, OPENAI_ASK_MODEL, doc, a);
     if (q.model.n == 0)

@@ -156,8 +156,7 @@ static bool openai_relay_edit_list(struct openai_relay_frame *r, struct json_edi
     buf_init(&b, OPENAI_WHOLE_MAX);
     blocks.out = &b;
     relay_blocks_write(&blocks, r->events, r->n);
-    json_edit_replace(ed, content, arena_dup(&r->a, buf_str(&b)));
-    buf_release(&b);
+    json_edit_replace(ed, content, arena_move_buf(&r->a, &b));
     return true;
 }
 

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/openai/openai.h"
-#include "wire/patch_plan.h"
 
 /* All that some client may have asked in; kwargs are members of chat_template_kwargs. */
 static const char *const members[] = {"reasoning_effort",

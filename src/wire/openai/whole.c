@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/map.h"
 #include "wire/openai/encode.h"
 
 #define PIECES_MAX ((size_t)1 << 16)

@@ -463,8 +463,7 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
 {
     struct json_out out_, *o = &out_;
 
-    json_out_init(o, out);
-    json_out_object(o);
+    json_out_init_object(o, out);
     json_member_str(o, "model", r->model);
     json_out_key(o, STR("messages"));
     openai_write_messages(r, mistral, o);

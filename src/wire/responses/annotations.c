@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/citations.h"
-#include "wire/json_write.h"
 #include "wire/responses/encode.h"
 
 #define LOGPROBS_SIZE_MAX ((size_t)8 << 20)

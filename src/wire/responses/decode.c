@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/internal.h"
 #include "wire/responses/decode_items.h"
 
 static void responses_decode_start(struct responses_at *at, const struct json_node *response)

@@ -10,8 +10,6 @@
  */
 #include "wire/responses/decode_items.h"
 
-#include "wire/internal.h"
-
 #define ITEMS_MAX WIRE_BLOCKS_MAX
 #define PLACES_MAX (2 * WIRE_BLOCKS_MAX)
 #define ID_SIZE_MAX 256

@@ -10,8 +10,6 @@
  */
 #include "wire/responses/encode.h"
 
-#include "wire/internal.h"
-
 static void responses_encode_hold(struct wire_encoder *en, str s)
 {
     struct responses_encoder *state = en->state;
@@ -42,7 +40,7 @@ static bool responses_encode_event_begin(struct wire_encoder *en, const char *ty
     return true;
 }
 
-static void responses_encode_event_end(struct wire_encoder *en)
+void responses_encode_event_end(struct wire_encoder *en)
 {
     buf_add_c(en->out, '}');
     sse_end(en->out);

@@ -6,7 +6,6 @@
 
 #include "wire/citations.h"
 #include "wire/responses/responses.h"
-#include "wire/rope.h"
 
 #define RESPONSES_EXTRAS_MAX 32
 #define RESPONSES_NOTES_MAX 1024 /* annotations of one text */
@@ -126,6 +125,7 @@ void responses_notes_add(struct wire_encoder *en, str list, enum chat_dialect di
 void responses_logprobs_add(struct wire_encoder *en, str json);
 str responses_notes_take(struct wire_encoder *en);
 str responses_logprobs_take(struct wire_encoder *en);
+void responses_encode_event_end(struct wire_encoder *en);
 /* Adds a finished item: the bytes of the rope between the marks. */
 void responses_entry_add(struct wire_encoder *en, struct responses_entry entry);
 /* The relayed frames have ended, but the reply has not: closes open items, and the encoder

@@ -4,8 +4,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/json_write.h"
-#include "wire/message_parts.h"
 #include "wire/responses/encode.h"
 
 #define JOINT "__"

@@ -14,16 +14,6 @@ static void responses_patch_set_reasoning(const struct patch_plan *p, const char
     json_edit_set_path(p->ed, p->root, path, COUNT_OF(path), json);
 }
 
-static void responses_patch_system(const struct patch_plan *p)
-{
-    const struct json_node *old = patch_find(p, "instructions");
-
-    if (old && old->kind == JSON_STRING && old->size > 2)
-        patch_append_system(p, old);
-    else
-        patch_set(p, "instructions", json_quoted(p->ed->arena, p->wish->system_extra));
-}
-
 /* ---- reasoning ---- */
 
 static void responses_patch_level(const struct patch_plan *p)
@@ -187,8 +177,7 @@ static void responses_patch_tails(const struct patch_plan *p, const struct json_
         buf_add(&b, responses_patch_tail_item(p, &plan->tails[i]));
     }
     buf_add_c(&b, ']');
-    patch_set(p, "input", arena_dup(p->ed->arena, buf_str(&b)));
-    buf_release(&b);
+    patch_set(p, "input", arena_move_buf(p->ed->arena, &b));
 }
 
 void responses_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits)
@@ -203,7 +192,7 @@ void responses_patch(const struct json *doc, const struct wire_plan *plan, struc
     if (plan->whole)
         json_edit_remove(edits, p.root, STR("previous_response_id"));
     if (plan->system_extra.n)
-        responses_patch_system(&p);
+        patch_system_member(&p, "instructions");
     patch_sampling(&p);
     if (plan->max_tokens.n)
         patch_set(&p, "max_output_tokens", plan->max_tokens);

@@ -387,7 +387,7 @@ bool responses_read(const struct json *doc, struct arena *a, struct chat_request
     struct reader g = {.r = {.doc = doc, .a = a, .e = e, .out = out, .brackets = true}};
 
     if (!json_is_object(root))
-        return err_set(e, ERR_INPUT, "the body must be a JSON object");
+        return err_input(e, "the body must be a JSON object");
     part_request_init(out, CHAT_RESPONSES, doc);
     if (!responses_read_settings(&g.r, root) || !responses_read_input(&g, root))
         return false;

@@ -15,8 +15,6 @@
  */
 #include "wire/responses/relay.h"
 
-#include "wire/internal.h"
-
 #define ID_SIZE_MAX 256
 
 enum frame_kind {

@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/internal.h"
 #include "wire/responses/relay.h"
 
 #define HELD_SIZE_MAX ((size_t)64 << 10)

@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/internal.h"
 #include "wire/responses/relay.h"
 
 /* The frame that was written last, without the events of ours that may precede it. */
@@ -79,12 +78,6 @@ static void responses_resume_event_begin(struct wire_encoder *en, const char *ty
                responses_moved(s, s->item.index));
 }
 
-static void responses_resume_event_end(struct wire_encoder *en)
-{
-    buf_add_c(en->out, '}');
-    sse_end(en->out);
-}
-
 /* A part as JSON, with its text as it was sent. */
 static void responses_resume_part_json(const struct responses_sent *t, struct buf *out)
 {
@@ -127,14 +120,14 @@ static void responses_resume_part_done(struct wire_encoder *en, const struct res
                t->kind == AT_REFUSAL ? "refusal" : "text");
     rope_copy(&t->text, (struct rope_mark){NULL, 0}, en->out);
     buf_add_c(en->out, '"');
-    responses_resume_event_end(en);
+    responses_encode_event_end(en);
     responses_resume_event_begin(en,
                                  t->kind == AT_SUMMARY ? "response.reasoning_summary_part.done"
                                                        : "response.content_part.done");
     buf_printf(
         en->out, ",\"item_id\":" STR_FMT ",\"%s\":%u,\"part\":", STR_ARG(id), index, t->part);
     responses_resume_part_json(t, en->out);
-    responses_resume_event_end(en);
+    responses_encode_event_end(en);
 }
 
 static const struct responses_sent *responses_resume_sent_at(const struct responses_encoder *s,
@@ -212,7 +205,7 @@ void responses_take_over(struct wire_encoder *en)
     responses_resume_event_begin(en, "response.output_item.done");
     buf_add(en->out, STR(",\"item\":"));
     buf_add(en->out, buf_str(&b));
-    responses_resume_event_end(en);
+    responses_encode_event_end(en);
     rope_add(&s->relayed, en->arena, buf_str(&b));
     if (!s->relayed.full)
         responses_entry_add(en,

@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/internal.h"
 #include "wire/openai/openai.h"
 #include "wire/responses/encode.h"
 

@@ -6,16 +6,8 @@
 
 #include "wire/openai/openai.h"
 
-#include "wire/internal.h"
 #include "wire/responses/decode_items.h"
 #include "wire/responses/encode.h"
-
-static void responses_path(str model, bool stream, struct buf *out)
-{
-    (void)model;
-    (void)stream;
-    buf_add(out, STR("/responses"));
-}
 
 /* ---- errors ---- */
 
@@ -111,7 +103,7 @@ const struct wire wire_responses = {
     .read = responses_read,
     .write = responses_write,
     .patch = responses_patch,
-    .path = responses_path,
+    .path_text = "/responses",
     .decoder_size = sizeof(struct responses_decoder),
     .encoder_size = sizeof(struct responses_encoder),
     .decode = responses_decode,

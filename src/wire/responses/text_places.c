@@ -152,8 +152,7 @@ static void responses_place_replace_sent(struct responses_relay *r, const struct
     buf_add_c(&b, '"');
     rope_copy(&t->text, (struct rope_mark){NULL, 0}, &b);
     buf_add_c(&b, '"');
-    json_edit_replace(&r->ed, node, arena_dup(r->arena, buf_str(&b)));
-    buf_release(&b);
+    json_edit_replace(&r->ed, node, arena_move_buf(r->arena, &b));
 }
 
 void responses_drop_tokens(struct responses_relay *r, const struct json_node *of)

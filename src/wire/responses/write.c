@@ -276,8 +276,7 @@ void responses_write(const struct chat_request *r, struct buf *out)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
+    json_out_init_object(&o, out);
     json_member_str(&o, "model", r->model);
     responses_write_input(&o, r, responses_write_instructions(&o, r));
     json_write_tools(&o, r, CHAT_RESPONSES);

@@ -4,8 +4,6 @@
  */
 #include "apps/incidents/notify/notify.h"
 
-#include "base/rand.h"
-
 notify_sender *const notify_senders[] = {
     [CONFIG_NOTIFY_SLACK_WEBHOOK] = slack_webhook_send,
     [CONFIG_NOTIFY_SLACK_BOT] = slack_bot_send,

@@ -4,7 +4,6 @@
  */
 #include "apps/incidents/incident.h"
 #include "apps/incidents/notify/notify_state.h"
-#include "base/log.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define BACKOFF_MS 2000

@@ -8,8 +8,6 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 
-#include <time.h>
-
 #define DATA_MAX ((size_t)1 << 20)
 #define LINE_MAX_QP 73 /* of a line before its soft break */
 #define WORD_BYTES 42  /* of text in one encoded word */
@@ -144,7 +142,7 @@ bool email_send(const struct notify_attempt *t, struct notify_outcome *out, stru
     email_text(&data, t->notice);
     out->permanent = true;
     if (!t->tls && c->security != CONFIG_NOTIFY_PLAIN)
-        ok = err_set(e, ERR_INPUT, "there are no certificate authorities for TLS: see ca_file");
+        ok = err_input(e, "there are no certificate authorities for TLS: see ca_file");
     else
         ok = buf_ok(&data, "the message", e) &&
              smtp_send(&(struct smtp_message){.host = c->host,

@@ -70,8 +70,7 @@ static void hook_write(struct buf *body, const struct notice *n)
     struct json_out o;
 
     (void)snprintf(type, sizeof type, "incident.%s", config_notify_event_name(n->event));
-    json_out_init(&o, body);
-    json_out_object(&o);
+    json_out_init_object(&o, body);
     json_member_str(&o, "type", str_c(type));
     json_member_str(&o, "timestamp", clock_format(n->at_us / 1000, at));
     json_member_object(&o, "data");
@@ -118,7 +117,7 @@ static bool hook_sign(const struct notify_attempt *t, int64_t now_s, str body, s
     if (key.n)
         secret_wipe(key.p, key.n);
     buf_release(&key);
-    return ok || err_set(e, ERR_INPUT, "the signing key is not whsec_ and base64");
+    return ok || err_input(e, "the signing key is not whsec_ and base64");
 }
 
 bool hook_send(const struct notify_attempt *t, struct notify_outcome *out, struct err *e)

@@ -5,7 +5,6 @@
 #include "apps/incidents/notify/notify.h"
 
 #include "base/utf8.h"
-#include "mask/mask.h"
 
 #define TITLE_PART_MAX 100
 #define QUESTION_MAX 2000

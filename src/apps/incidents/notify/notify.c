@@ -4,8 +4,6 @@
  */
 #include "apps/incidents/incident.h"
 #include "apps/incidents/notify/notify_state.h"
-#include "base/log.h"
-#include "gateway/metrics.h"
 #include "gateway/metrics_text.h"
 
 #include <signal.h>

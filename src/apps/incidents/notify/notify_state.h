@@ -11,10 +11,7 @@
 
 #include "apps/incidents/notify/notify.h"
 #include "apps/incidents/notify/outbox.h"
-#include "base/rand.h"
 #include "base/sha256.h"
-
-#include <pthread.h>
 
 #define NOTIFY_PENDING_MAX ((size_t)1 << 20) /* of JSON about the waiting calls */
 

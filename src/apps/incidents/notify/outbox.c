@@ -27,7 +27,7 @@ bool outbox_add(struct db *db, const struct outbox_row *r, bool *added, struct e
                         db_text(r->event),
                         db_text(r->occasion),
                         db_text(r->state),
-                        column_text_or_null(r->error),
+                        db_text_or_null(r->error),
                         db_int(r->created_us),
                         db_text(r->daemon)),
                 e) ||
@@ -47,8 +47,8 @@ bool outbox_put(struct db *db, const struct outbox_row *r, struct err *e)
                           db_text(r->state),
                           db_int(r->tries),
                           db_int(r->next_us),
-                          column_text_or_null(r->error),
-                          column_text_or_null(r->receipt),
+                          db_text_or_null(r->error),
+                          db_text_or_null(r->receipt),
                           db_int(r->updated_us)),
                   e);
 }

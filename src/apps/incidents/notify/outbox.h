@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/json.h"
 #include "store/db.h"
 

@@ -214,8 +214,7 @@ bool slack_webhook_send(const struct notify_attempt *t, struct notify_outcome *o
     bool ok;
 
     buf_init(&body, BODY_MAX);
-    json_out_init(&o, &body);
-    json_out_object(&o);
+    json_out_init_object(&o, &body);
     slack_blocks(&o, t->notice, NOTIFY_ANALYSIS_MAX);
     json_out_end(&o);
     out->permanent = true;
@@ -307,8 +306,7 @@ static bool slack_call(const struct notify_attempt *t, const struct slack_call *
     bool ok;
 
     buf_init(&body, BODY_MAX);
-    json_out_init(&o, &body);
-    json_out_object(&o);
+    json_out_init_object(&o, &body);
     json_member_str(&o, "channel", c->channel);
     if (c->ts.n)
         json_member_str(&o, "ts", c->ts);

@@ -197,10 +197,9 @@ static bool smtp_secure(struct smtp *c, struct err *e)
     if (c->m->security != SMTP_STARTTLS)
         return true;
     if (!smtp_offers(buf_str(&c->text), STR("STARTTLS"), STR("")))
-        return err_set(e,
-                       ERR_INPUT,
-                       "the mail server does not offer STARTTLS: use its TLS port with security: "
-                       "tls, or security: plain");
+        return err_input(e,
+                         "the mail server does not offer STARTTLS: use its TLS port with security: "
+                         "tls, or security: plain");
     buf_add(&c->line, STR("STARTTLS"));
     if (!smtp_ask(c, "STARTTLS", 2, e))
         return false;
@@ -241,7 +240,7 @@ static bool smtp_login(struct smtp *c, struct err *e)
         return smtp_ask(c, "AUTH PLAIN", 2, e);
     }
     if (!smtp_offers(buf_str(&c->text), STR("AUTH"), STR("LOGIN")))
-        return err_set(e, ERR_INPUT, "the mail server offers neither AUTH PLAIN nor AUTH LOGIN");
+        return err_input(e, "the mail server offers neither AUTH PLAIN nor AUTH LOGIN");
     buf_add(&c->line, STR("AUTH LOGIN"));
     if (!smtp_ask(c, "AUTH LOGIN", 3, e))
         return false;

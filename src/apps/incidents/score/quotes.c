@@ -163,11 +163,6 @@ static uint64_t quote_mix(uint64_t h, uint64_t x)
     return h ^ h >> 29;
 }
 
-static bool quote_in_word(char c)
-{
-    return char_is_letter(c) || char_is_digit(c) || (unsigned char)c >= 0x80;
-}
-
 /* Words are separated by white space; marks at their ends do not count. */
 static size_t quote_words(str text, struct quote_word *out)
 {
@@ -175,13 +170,13 @@ static size_t quote_words(str text, struct quote_word *out)
 
     for (size_t at = 0; at < text.n;) {
         line += text.p[at] == '\n';
-        if (!quote_in_word(text.p[at])) {
+        if (!char_in_word(text.p[at])) {
             at++;
             continue;
         }
         for (from = at; at < text.n && !char_is_space(text.p[at]); at++)
             ;
-        for (to = at; to > from && !quote_in_word(text.p[to - 1]); to--)
+        for (to = at; to > from && !char_in_word(text.p[to - 1]); to--)
             ;
         out[n] = (struct quote_word){.from = from, .to = to, .line = line, .hash = to - from};
         for (size_t i = from; i < to; i++)

@@ -4,7 +4,6 @@
  */
 #include "apps/policy/format/format.h"
 #include "apps/policy/format/zip.h"
-#include "base/buf.h"
 #include "base/utf8.h"
 
 #include <strings.h>
@@ -85,10 +84,10 @@ static bool format_read_archive(str bytes, str name, struct arena *a, struct pol
         return err_prefix(e, "a Word document or another archive: ");
     if (zip_has(&z, STR("word/document.xml")))
         return policy_tree_docx(bytes, name, a, out, e);
-    return err_set(e,
-                   ERR_INPUT,
-                   "it is an archive and no Word document; save it as .docx, or unpack it and name "
-                   "the file");
+    return err_input(
+        e,
+        "it is an archive and no Word document; save it as .docx, or unpack it and name "
+        "the file");
 }
 
 /* NULL for text: Markdown, JSON or an unknown type. */
@@ -107,7 +106,7 @@ static bool format_check_known(str bytes, struct err *e)
 {
     for (size_t i = 0; i < COUNT_OF(refused); i++)
         if (str_starts(bytes, (str){refused[i].mark, refused[i].size}))
-            return err_set(e, ERR_INPUT, "it is %s", refused[i].is);
+            return err_input(e, "it is %s", refused[i].is);
     return true;
 }
 
@@ -162,7 +161,7 @@ bool policy_text_any(str bytes, str name, struct arena *a, str *out, struct err 
     if (!read) {
         *out = bytes;
         return (utf8_valid(bytes) && !memchr(bytes.p, '\0', bytes.n)) ||
-               err_set(e, ERR_INPUT, "it is not text in UTF-8; save it as UTF-8");
+               err_input(e, "it is not text in UTF-8; save it as UTF-8");
     }
     if (!read(bytes, name, a, &tree, e))
         return false;

@@ -12,7 +12,7 @@
 
 static bool docx_wrong(struct docx *d, const char *what)
 {
-    return err_set(d->o.e, ERR_INPUT, "the Word document %s", what);
+    return err_input(d->o.e, "the Word document %s", what);
 }
 
 /* ---- paragraphs ---- */
@@ -236,10 +236,9 @@ static bool docx_read_body(struct docx *d, str xml)
     if (outline_is_over(&d->o))
         return true; /* outline_finish reports it */
     if (m.wrong || d->depth > 0)
-        return err_set(d->o.e,
-                       ERR_INPUT,
-                       "the Word document is damaged: %s; save it again",
-                       m.wrong ? m.wrong : "it ends early");
+        return err_input(d->o.e,
+                         "the Word document is damaged: %s; save it again",
+                         m.wrong ? m.wrong : "it ends early");
     while (d->p.tables > 0)
         prose_table(&d->p, false);
     prose_end(&d->p);
@@ -279,10 +278,8 @@ static bool docx_read(struct docx *d, str source)
         ok = parts[i].read(d, buf_str(&xml));
         buf_release(&xml);
         if (!ok)
-            return err_set(d->o.e,
-                           ERR_INPUT,
-                           "the Word document is damaged (%s); save it again",
-                           parts[i].name);
+            return err_input(
+                d->o.e, "the Word document is damaged (%s); save it again", parts[i].name);
     }
     if (!docx_part(d, "word/document.xml", true, &xml))
         return false;

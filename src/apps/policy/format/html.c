@@ -84,9 +84,8 @@ static bool html_tag(struct html *h, const struct markup_token *t)
     } else if (markup_is(t, "title")) {
         h->in_title = open;
     } else if (markup_among(t, "del s strike")) {
-        return err_set(h->o.e,
-                       ERR_INPUT,
-                       "the HTML has text that is struck out; remove it, and save the page again");
+        return err_input(
+            h->o.e, "the HTML has text that is struck out; remove it, and save the page again");
     } else if (markup_among(t, "sup sub")) { /* "65<sup>1</sup>" is not 651 */
         if (open)
             prose_text(&h->p, markup_is(t, "sup") ? STR("^") : STR("_"));
@@ -134,11 +133,10 @@ static bool html_read(struct html *h, str source)
         else if (!html_tag(h, &t))
             return false;
     if (h->m.wrong)
-        return err_set(h->o.e,
-                       ERR_INPUT,
-                       "the HTML is damaged at byte %zu: %s; save the page again",
-                       h->m.at,
-                       h->m.wrong);
+        return err_input(h->o.e,
+                         "the HTML is damaged at byte %zu: %s; save the page again",
+                         h->m.at,
+                         h->m.wrong);
     if (!html_end_heading(h))
         return false;
     while (h->p.tables > 0)
@@ -158,10 +156,8 @@ bool policy_tree_html(str text, str name, struct arena *a, struct policy_tree *o
 
     outline_init(&h.o, name, a, out, e);
     if (utf8_valid_size(text) < text.n)
-        return err_set(e,
-                       ERR_INPUT,
-                       "the HTML is not UTF-8 (byte %zu); save the page as UTF-8",
-                       utf8_valid_size(text));
+        return err_input(
+            e, "the HTML is not UTF-8 (byte %zu); save the page as UTF-8", utf8_valid_size(text));
     prose_init(&h.p, &h.o);
     buf_init(&h.scratch, text.n); /* decoding makes no text longer */
     ok = html_read(&h, text);

@@ -50,18 +50,16 @@ static bool pdf_is_whole(const struct proc_result *r, struct err *e)
     char status[PROC_STATUS_SIZE];
 
     if (pdf_says(r, "assword"))
-        return err_set(
-            e, ERR_INPUT, "the PDF is encrypted; save it without a password, and use that file");
+        return err_input(e, "the PDF is encrypted; save it without a password, and use that file");
     if (pdf_says(r, "opying of text"))
-        return err_set(e, ERR_INPUT, "the PDF does not allow its text to be read; ask its author");
+        return err_input(e, "the PDF does not allow its text to be read; ask its author");
     if (!proc_status_ok(r->status) && r->status.signaled)
-        return err_set(e,
-                       ERR_INPUT,
-                       "the PDF is damaged or too large (its reader was " STR_FMT
-                       "); save it again, or in parts",
-                       STR_ARG(proc_status_text(r->status, status)));
+        return err_input(e,
+                         "the PDF is damaged or too large (its reader was " STR_FMT
+                         "); save it again, or in parts",
+                         STR_ARG(proc_status_text(r->status, status)));
     if (!proc_status_ok(r->status) || pdf_says(r, "Syntax Error") || pdf_says(r, "Internal Error"))
-        return err_set(e, ERR_INPUT, "the PDF is damaged; save or print it again as PDF");
+        return err_input(e, "the PDF is damaged; save or print it again as PDF");
     return true;
 }
 
@@ -93,20 +91,18 @@ static bool pdf_check_pages(str bytes, const struct policy_pdf_pages *pages, str
 
     assert(pages->empty_count <= pages->count && (pages->empty || !pages->empty_count));
     if (pages->empty_count == pages->count)
-        return err_set(e,
-                       ERR_INPUT,
-                       "the PDF has no text: its pages are pictures; run text recognition on it "
-                       "(for example ocrmypdf), and use that file");
+        return err_input(e,
+                         "the PDF has no text: its pages are pictures; run text recognition on it "
+                         "(for example ocrmypdf), and use that file");
     if (pages->empty_count == 0)
         return true;
     if (!pdf_run(argv, bytes, IMAGES_MAX, &r, e))
         return false;
     ok = !pdf_is_scanned(buf_str(&r.out), pages, &page) ||
-         err_set(e,
-                 ERR_INPUT,
-                 "page %u of the PDF is a picture without text; run text recognition on it (for "
-                 "example ocrmypdf), and use that file",
-                 page);
+         err_input(e,
+                   "page %u of the PDF is a picture without text; run text recognition on it (for "
+                   "example ocrmypdf), and use that file",
+                   page);
     proc_result_release(&r);
     return ok;
 }

@@ -125,7 +125,7 @@ static bool pdf_read(struct pdf_layout *l, str layout)
     arena_release(&scratch);
     pdf_end_page(l);
     if (ok && (m.wrong || l->pages->count == 0))
-        return err_set(l->o.e, ERR_INPUT, "the PDF is damaged: it has no pages that can be read");
+        return err_input(l->o.e, "the PDF is damaged: it has no pages that can be read");
     return ok;
 }
 
@@ -532,8 +532,7 @@ bool policy_pdf_layout(const struct policy_pdf *in, struct arena *a, struct poli
     l->pages = pages;
     outline_init(&l->o, in->name, a, out, e);
     buf_init(&l->words, POLICY_SIZE_MAX);
-    ok = (utf8_valid(in->layout) ||
-          err_set(e, ERR_INPUT, "the PDF is damaged: its text is no text")) &&
+    ok = (utf8_valid(in->layout) || err_input(e, "the PDF is damaged: its text is no text")) &&
          pdf_read(l, in->layout);
     if (ok) {
         pdf_find_margins(l);

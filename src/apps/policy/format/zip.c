@@ -34,7 +34,7 @@ static uint32_t zip_u32(str s, size_t at)
 
 static bool zip_damaged(struct err *e, const char *what)
 {
-    return err_set(e, ERR_INPUT, "the archive is damaged: %s", what);
+    return err_input(e, "the archive is damaged: %s", what);
 }
 
 static bool zip_entry_at(const struct zip *z, size_t at, struct zip_entry *out)
@@ -102,8 +102,7 @@ bool zip_open(struct zip *z, str bytes, struct err *e)
     size = zip_u32(bytes, end + 12);
     from = zip_u32(bytes, end + 16);
     if (zip_u16(bytes, end + 4) != 0 || z->count == 0xFFFF || from == 0xFFFFFFFF)
-        return err_set(
-            e, ERR_INPUT, "the archive is split or of the ZIP64 kind, which is not read");
+        return err_input(e, "the archive is split or of the ZIP64 kind, which is not read");
     if (from > end || size > end - from || z->count > ZIP_PARTS_MAX)
         return zip_damaged(e, "its directory is not where it should be");
     z->directory = str_slice(bytes, from, from + size);
@@ -169,10 +168,9 @@ bool zip_read(const struct zip *z, str name, size_t size_max, struct buf *out, s
     if (!zip_find(z, name, &entry))
         return err_set(e, ERR_NOT_FOUND, "the archive has no part \"" STR_FMT "\"", STR_ARG(name));
     if (entry.flags & ZIP_ENCRYPTED)
-        return err_set(e, ERR_INPUT, "the archive is encrypted; save it without a password");
+        return err_input(e, "the archive is encrypted; save it without a password");
     if (entry.method != ZIP_STORED && entry.method != ZIP_DEFLATED)
-        return err_set(
-            e, ERR_INPUT, "a part is packed in a way that is not read (%u)", entry.method);
+        return err_input(e, "a part is packed in a way that is not read (%u)", entry.method);
     if (entry.size > size_max)
         return err_set(e, ERR_LIMIT, "a part is larger than %zu bytes", size_max);
     if (!zip_packed(z, &entry, &packed, e))

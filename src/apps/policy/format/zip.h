@@ -11,7 +11,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/err.h"
 
 #define ZIP_PARTS_MAX 20000
 

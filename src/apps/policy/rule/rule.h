@@ -14,7 +14,6 @@
 #pragma once
 
 #include "apps/policy/rule/facts.h"
-#include "apps/policy/rule/quantity.h"
 
 #define RULE_VALUES_MAX 32
 
