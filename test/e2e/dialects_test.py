@@ -198,6 +198,10 @@ class Dialects(Case):
             r, _ = self.ask("anthropic", "openai", {"max_tokens": 9, "messages": [{"role": "user", "content": [
                 {**document, "citations": {"enabled": on}}]}]})
             self.assertEqual(r.headers.get("x-rationale-dropped"), names)
+        titled = {**document, "title": "T", "source": {"type": "base64", "media_type": "application/pdf", "data": PDF}}
+        for kind, names in (("gemini", "filename"), ("openai", None)):
+            r, _ = self.ask("anthropic", kind, {"max_tokens": 9, "messages": [{"role": "user", "content": [titled]}]})
+            self.assertEqual(r.headers.get("x-rationale-dropped"), names)
         r, _ = self.ask("anthropic", "openai", {**hi, "max_tokens": 9, "tools": [
             {"name": "f", "input_schema": {"type": "object"}, "input_examples": [{"a": 1}], "defer_loading": False}]})
         self.assertEqual(r.headers["x-rationale-dropped"], "input_examples")
@@ -647,6 +651,21 @@ class Dialects(Case):
             r = request(*ask_in(dialect, "openai", "hi", True), {})
             self.assertEqual((r.body.count(b"\xef\xbb\xbf"), read(dialect, r.body, True).text),
                              (dialect == "openai", "Yes."), r.body)
+
+    def test_blocks_keep_their_numbers_in_a_stream_that_passes(self):
+        start = {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "u",
+                                                      "content": [], "usage": {"input_tokens": 5, "output_tokens": 1}}}
+        text = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Yes."}}
+        blocks = [f for i in (1, 4) for f in (
+            {"type": "content_block_start", "index": i, "content_block": {"type": "tool_use", "id": f"t{i}", "name": "f",
+                                                                          "input": {}}},
+            {"type": "content_block_stop", "index": i})]
+        ends = [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+                {"type": "message_stop"}]
+        for front in ([], [text]):  # a text without a start
+            kind, body = sse(start, *front, *blocks, *ends)
+            self.up.reply = lambda *_: (kind, body)
+            self.assertEqual(request(*ask_in("anthropic", "anthropic", "hi", True), {}).body, body)
 
     def test_a_file_by_url_goes_where_it_can_and_is_refused_elsewhere(self):
         url = "https://example.org/a.pdf"

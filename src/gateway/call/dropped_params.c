@@ -412,7 +412,7 @@ static void dropped_list_tools(struct dropped *d, enum chat_dialect to)
 }
 
 /* Chat Completions has names of participants and the detail of images, Anthropic and Gemini results
- * of tools that failed. */
+ * of tools that failed, and all but Gemini names of files. */
 static void dropped_list_messages(struct dropped *d)
 {
     const struct chat_request *r = d->r;
@@ -429,6 +429,8 @@ static void dropped_list_messages(struct dropped *d)
             if (m->parts[k].kind == CHAT_PART_IMAGE && m->parts[k].name.n &&
                 !str_eq(m->parts[k].name, STR("auto")) && !(d->to & (TO(OPENAI) | TO(RESPONSES))))
                 dropped_add(d, STR("detail"));
+            if (m->parts[k].kind == CHAT_PART_FILE && m->parts[k].name.n && (d->to & TO(GEMINI)))
+                dropped_add(d, STR("filename"));
         }
     }
 }

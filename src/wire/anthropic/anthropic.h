@@ -133,6 +133,7 @@ struct anthropic_encoder {
     enum anthropic_open open;
     uint32_t open_block, open_index;
     bool open_relayed; /* the provider sent its start, and will send its stop */
+    bool dropped;      /* a block of the provider was, so the numbers of later blocks change */
     bool is_signed;
     struct assembled_reply gather; /* whole: everything; streamed: usage, stop, extras */
     struct {

@@ -93,6 +93,7 @@ static void anthropic_relay_hold_drop(struct wire_encoder *en)
     buf_add(en->out, str_slice(arena_text_str(&s->held), s->held_start, s->held.n));
     assert(s->next > 0 && s->held_start <= s->held.n);
     s->holding = false;
+    s->dropped = true;
     s->next--;
     s->open = OPEN_NONE;
 }
@@ -174,12 +175,15 @@ static void anthropic_relay_on_start(struct wire_encoder *en, const struct wire_
         anthropic_relay_hold_flush(en);
         slot->dropped = n == 0;
         slot->own = n > 0;
+        s->dropped = true;
         anthropic_relay_encode_all(en, events, n);
         return;
     }
     anthropic_relay_settle(en);
     if (kind == OPEN_CALL)
         s->gather.called = true;
+    if (!s->dropped && slot->in > s->next && slot->in < UINT16_MAX)
+        s->next = (uint32_t)slot->in; /* some hosts leave numbers out */
     slot->out = s->next++;
     slot->kind = kind;
     s->open = kind;
@@ -368,6 +372,7 @@ static void anthropic_relay_on_message_start(struct wire_encoder *en, const stru
     if (touched && n == 0)
         return;
     s->started = true;
+    s->dropped = false;
     s->next = 0;
     for (size_t i = 0; touched && i < n; i++)
         if (events[i].kind == CHAT_START) {
