@@ -29,8 +29,7 @@
  *
  * Each dialect is a folder: X/X.c its row and its errors, read.c a client's body into chat, write.c
  * chat into a body, patch.c the plan as edits, decode.c replies into events, encode.c events into
- * replies, relay.c frames passed on, X.h what these share. The files beside wire.h serve all of
- * them; ARCHITECTURE.md lists them.
+ * replies, relay.c frames passed on, X.h what these share. The files beside wire.h serve all.
  *
  * Promises: decoding never fails, is linear, and holds only what its state needs. The framing never
  * changes the events. Input without a specific event becomes OPAQUE or EXTRA.

@@ -4,7 +4,6 @@
  */
 #include <pthread.h>
 
-#include "optimize/run.h"
 #include "agent/extract.h"
 #include "agent/history.h"
 #include "apps/tune/tune.h"
@@ -12,6 +11,7 @@
 #include "base/rand.h"
 #include "optimize/budget.h"
 #include "optimize/reflector.h"
+#include "optimize/run.h"
 
 #define LINES_MAX ((size_t)64 << 20)
 #define REPLY_ARENA ((size_t)64 << 20)
