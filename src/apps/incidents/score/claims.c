@@ -403,7 +403,7 @@ static unsigned claim_judge(struct claim_reader *r, str text, str plain)
         f |= CLAIM_BLAMES;
     for (unsigned i = 0; i < COUNT_OF(only); i++)
         if (claim_has(plain, only[i]))
-            f |= CLAIM_ONLY << i;
+            f |= (unsigned)CLAIM_ONLY << i;
     if (r->root || claim_has(plain, own_conclusions) ||
         (!attributed && claim_has(plain, conclusions)))
         f |= CLAIM_CONCLUDES;
