@@ -275,7 +275,7 @@ static void relay_steps(const struct step *steps, size_t n)
         struct err e;
 
         json_init(&doc);
-        buf_init(&raw, 4096);
+        buf_init(&raw, HELP_MAX);
         buf_printf(&raw, "data: %s\n\n", steps[i].data);
         f.raw = buf_str(&raw);
         CHECK(json_parse(&doc, f.data, &e));
@@ -332,6 +332,36 @@ TEST(calls_of_the_text_and_of_the_provider_have_different_indices)
     relay_steps(text_first, COUNT_OF(text_first));
     relay_steps(provider_first, COUNT_OF(provider_first));
     relay_steps(one_frame, COUNT_OF(one_frame));
+}
+
+/* So that a chunk with a million calls does not take minutes. */
+TEST(calls_beyond_the_limit_keep_their_index)
+{
+    struct step steps[] = {
+        {CHUNK("{\"content\":\"</c>\"}"), MARKED(0), true, MARKED_OUT("0", "t0")},
+        {NULL, OWN(1), false, NULL},
+    };
+    struct buf in, want;
+
+    buf_init(&in, HELP_MAX);
+    buf_init(&want, HELP_MAX);
+    buf_add(&want, STR("data: "));
+    for (unsigned i = 0; i < WIRE_BLOCKS_MAX + 2; i++) {
+        const char *before =
+            i ? "," : "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[";
+
+        buf_printf(&in, "%s{\"index\":%u}", before, i);
+        buf_printf(&want, "%s{\"index\":%u}", before, i < WIRE_BLOCKS_MAX ? i + 1 : i);
+    }
+    buf_printf(&in, "]}}]}");
+    buf_printf(&want, "]}}]}\n\n");
+    buf_add_c(&in, 0);
+    buf_add_c(&want, 0);
+    steps[1].data = buf_str(&in).p;
+    steps[1].want = buf_str(&want).p;
+    relay_steps(steps, COUNT_OF(steps));
+    buf_release(&in);
+    buf_release(&want);
 }
 
 TEST(counts_made_here_go_into_the_usage)
@@ -400,5 +430,5 @@ TEST_MAIN(T(reasoning_goes_out_under_both_names), T(text_that_became_two_things_
           T(a_frame_that_only_had_hidden_reasoning_is_gone),
           T(details_stay_with_the_words_they_repeat), T(calls_found_in_the_text_become_calls),
           T(calls_of_the_text_and_of_the_provider_have_different_indices),
-          T(counts_made_here_go_into_the_usage), T(a_body_is_changed_where_it_must_be),
-          T(what_was_held_back_comes_before_done))
+          T(calls_beyond_the_limit_keep_their_index), T(counts_made_here_go_into_the_usage),
+          T(a_body_is_changed_where_it_must_be), T(what_was_held_back_comes_before_done))

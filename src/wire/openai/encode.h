@@ -41,6 +41,7 @@ struct openai_said {
     bool marked_calls; /* calls read from the text were sent */
     struct openai_said_call *calls, *last;
     uint32_t next_call;              /* the first index that no call has */
+    uint32_t move_count;             /* at most WIRE_BLOCKS_MAX: later calls stay as they are */
     struct openai_moved_call *moves; /* calls of relayed frames */
     struct openai_said *next;
     /* Only for a whole reply: a stream's struct ends here. */

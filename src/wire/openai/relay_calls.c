@@ -25,6 +25,7 @@ static struct openai_moved_call *openai_relay_call_move_new(struct wire_encoder 
     assert(from >= 0 && from < INT32_MAX);
     while (*at)
         at = &(*at)->next;
+    c->move_count++;
     m->from = from;
     m->to = c->marked_calls ? c->next_call : (uint32_t)from;
     if (c->next_call <= m->to)
@@ -59,7 +60,7 @@ bool openai_relay_moves_calls(struct openai_relay_frame *r)
             int64_t from = openai_relay_call_index(r, call);
             struct openai_moved_call *m = from < 0 ? NULL : openai_relay_call_move(c, from);
 
-            if (!m && from >= 0)
+            if (!m && from >= 0 && c->move_count < WIRE_BLOCKS_MAX)
                 m = openai_relay_call_move_new(r->en, c, from);
             any |= m && (int64_t)m->to != from;
         }
