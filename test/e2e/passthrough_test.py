@@ -263,6 +263,16 @@ class Same(Case):
                             self.assertEqual(text, "".join(words[6:]))
                             self.assertGreater(got[0].count(b"data: "), 300)
 
+    def test_a_tag_that_the_request_asks_for_passes_in_each_choice(self):
+        frames = [chunk([{"index": choice, "delta": {"content": word}, "finish_reason": None}])
+                  for choice in (0, 1) for word in ("<reasoning>", "so", "</reasoning>", *(f" w{i}" for i in range(50)))]
+        body = sse(*frames) + DONE
+        asks = {"n": 2, "messages": [{"role": "user", "content": "Use <reasoning>."}]}
+        self.serve("text/event-stream", body)
+        for World.up.piece in (0, 170):
+            with self.subTest(piece=World.up.piece):
+                self.assertEqual(self.ask("openai", "openai-m", True, **asks).body, body)
+
     def test_a_hidden_reply_differs_only_in_its_reasoning(self):
         for dialect in CLIENTS:
             for stream in (False, True):

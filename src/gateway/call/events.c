@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "gateway/call/internal.h"
+#include "wire/message_parts.h"
 
 /* A text of the reply, for as long as the call lives. */
 static str event_retain_text(struct call *c, str text)
@@ -314,4 +315,11 @@ bool call_asks_for(void *ctx, str tag)
             strncasecmp(body.p + i + 1, tag.p, tag.n) == 0)
             return true;
     return false;
+}
+
+/* A later choice may begin with a tag, too. */
+bool call_may_ask_for(struct call *c)
+{
+    return pipe_is_picking(&c->pipe, 0) ||
+           (part_number(c->in.request->n) > 1 && pipe_split_may_pick(&c->pipe.options));
 }

@@ -137,8 +137,7 @@ void call_hang_up(struct call *c, bool well); /* well: the exchange may be recor
 void call_reply_own(struct call *c);
 void call_reply_release(struct call *c);
 void call_reply_drop(struct call *c);
-/* Whether a starved reply is asked for its answer. */
-bool call_repairs_starved(const struct call *c);
+bool call_repairs_starved(const struct call *c); /* a starved reply is asked for its answer */
 /* A repair failed: ends the call without an answer. False: the client has part of an answer. */
 bool call_end_starved(struct call *c);
 
@@ -158,8 +157,9 @@ void call_on_event(void *ctx, const struct chat_event *ev); /* called by the dec
 void call_on_reasoning(void *ctx, str text);                /* called by the pipe */
 void call_on_next_thought(void *ctx);                       /* before the reasoning */
 int64_t call_on_cap(void *ctx);                             /* returns the cap, maybe raised */
-bool call_asks_for(void *ctx, str tag);                     /* whether the request has it */
-void call_note_answer(struct call *c);                      /* the answer has begun */
+/* Whether the request has the tag; whether that may yet be asked. */
+bool call_asks_for(void *ctx, str tag), call_may_ask_for(struct call *c);
+void call_note_answer(struct call *c); /* the answer has begun */
 /* Reports our count to the client of a translated reply whose provider reported no usage. */
 void call_synthesize_usage(struct call *c);
 str call_get_reasoning(struct call *c); /* all of it so far, or its beginning */

@@ -343,8 +343,8 @@ static bool reply_is_unreadable(struct call *c, const struct upstream_head *head
  * of errors may yet be compared with the body, and so may the tag that a reply begins with. */
 static void call_drop_sent(struct call *c)
 {
-    if (c->frames.kind != FRAMES_WHOLE && upstream_has_sent(&c->upstream) &&
-        !pipe_is_picking(&c->pipe, 0) && (!c->client.hides || c->in.request->message_count < 2))
+    if (c->frames.kind != FRAMES_WHOLE && upstream_has_sent(&c->upstream) && !call_may_ask_for(c) &&
+        (!c->client.hides || c->in.request->message_count < 2))
         buf_give(loop_bufs(c->gl->loop), &c->sent);
 }
 
