@@ -199,8 +199,14 @@ class Tune(Case):
         for option, value, says in (("--budget", "9", "was started with --budget 40"),
                                     ("--seed", "8", "was started with --seed 7"),
                                     ("--frontier", "hybrid", "was started with --frontier instance"),
-                                    ("--train", str(fewer), "run cut cannot be resumed")):
+                                    ("--train", str(fewer), "have changed since run cut was started")):
             self.bad(self.optimize("--resume", "cut", option, value), 1, says)
+        cases = self.folder / "cases" / "all.jsonl"
+        text = cases.read_text()
+        cases.write_text(text.replace("cd-03", "cd-04"))
+        self.assertNotEqual(cases.read_text(), text)
+        self.bad(self.optimize("--resume", "cut"), 1, "have changed since run cut was started")
+        cases.write_text(text)
         done = self.optimize("--resume", "cut", "--json")
         self.assertEqual(done.code, 0, done.err)
         self.assertEqual(done.out, whole.out)

@@ -3,9 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dirent.h>
+#include <sys/stat.h>
 
 #include "apps/tune/folder.h"
 #include "base/file.h"
+#include "base/sha256.h"
+
+#define DIGEST_DEPTH 4 /* levels of folders */
 
 static int tune_folder_wanted(const struct dirent *d)
 {
@@ -75,6 +79,77 @@ bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, si
     free((void *)names);
     assert(*n <= TUNE_EXAMPLES_MAX);
     return ok;
+}
+
+/* ---- the digest ---- */
+
+static int tune_digest_wanted(const struct dirent *d)
+{
+    return d->d_name[0] != '.' && !str_ends(str_c(d->d_name), STR("~"));
+}
+
+static bool tune_digest_is_file(const char *path)
+{
+    struct stat s;
+
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+/* Adds the name and the digest of a file, or all files of a folder that is not too deep. */
+static bool tune_digest_add(struct sha256 *all, const char *path, size_t name_at, size_t depth,
+                            struct err *e)
+{
+    struct dirent **names = NULL;
+    uint8_t digest[SHA256_SIZE];
+    int count = depth > 0 ? scandir(path, &names, tune_digest_wanted, alphasort) : -1;
+    bool folder = count >= 0, ok = true;
+    struct arena a;
+    str text;
+
+    assert(name_at <= strlen(path));
+    arena_init(&a, TUNE_CASE_MAX);
+    for (int i = 0; i < count; i++) {
+        str one = arena_printf(&a, "%s/%s", path, names[i]->d_name);
+
+        ok = ok && tune_digest_add(all, one.p, name_at, depth - 1, e);
+        free(names[i]);
+    }
+    free((void *)names);
+    if (!folder && tune_digest_is_file(path)) {
+        ok = file_read(&a, path, TUNE_FILE_MAX, &text, e);
+        if (ok) {
+            sha256_of(text, digest);
+            sha256_feed(all, (str){path + name_at, strlen(path + name_at) + 1});
+            sha256_feed(all, (str){(const char *)digest, sizeof digest});
+        }
+    }
+    arena_release(&a);
+    return ok;
+}
+
+bool tune_keep_cases(const struct tune_row *row, const char *train, const char *val,
+                     struct arena *a, str *cases, struct err *e)
+{
+    const char *const folders[] = {train, val};
+    uint8_t digest[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+    struct sha256 all;
+
+    sha256_init(&all);
+    for (size_t i = 0; i < COUNT_OF(folders) && folders[i]; i++)
+        if (!tune_digest_add(&all, folders[i], strlen(folders[i]), DIGEST_DEPTH, e))
+            return false;
+    sha256_finish(&all, digest);
+    if (cases->n && !str_eq(*cases, sha256_hex(digest, hex)))
+        return err_input(e,
+                         "the cases in %s%s%s have changed since run " STR_FMT
+                         " was started: restore them, or start another run",
+                         train,
+                         val ? " and " : "",
+                         val ? val : "",
+                         STR_ARG(row->id));
+    *cases = arena_dup(a, sha256_hex(digest, hex));
+    return true;
 }
 
 bool tune_prompt(const struct prompt_built_in *b, const str *texts, struct arena *a,

@@ -65,3 +65,16 @@ str tune_scores_failed(const struct tune_app *app, const struct optimize *engine
     }
     return out;
 }
+
+str tune_components_json(const struct tune_app *app, const struct optimize *engine,
+                         size_t candidate, struct arena *a)
+{
+    struct json_text s;
+
+    json_text_begin(&s, 2 * PROMPT_SIZE_MAX);
+    for (size_t i = 0; i < app->prompt->count; i++) {
+        json_out_key(&s.o, str_c(app->prompt->parts[i].name));
+        json_out_str(&s.o, optimize_text(engine, candidate, i));
+    }
+    return json_text_end(&s, a, STR("{}"));
+}

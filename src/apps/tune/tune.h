@@ -107,6 +107,9 @@ bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result 
 struct tune_row;
 str tune_scores_json(const struct tune_app *app, const struct optimize *engine, size_t candidate,
                      const struct tune_row *row, size_t case_count, struct arena *a);
+/* The texts of a candidate, each by its component's name. */
+str tune_components_json(const struct tune_app *app, const struct optimize *engine,
+                         size_t candidate, struct arena *a);
 /* "citation 0.62 is below 0.85, ..."; "": no objective is below its floor. */
 str tune_scores_failed(const struct tune_app *app, const struct optimize *engine, size_t candidate,
                        struct arena *a);
