@@ -166,6 +166,19 @@ class Tune(Case):
         # Only calls in progress at the kill (four evaluations of up to three calls) are repeated.
         self.assertLessEqual(self.model.calls, asked + 12)
 
+    def test_a_model_that_cannot_be_asked_is_no_score(self):
+        whole = self.begin("--budget", "40", "--run", "whole", "--json")
+        self.assertEqual(whole.code, 0, whole.err)
+        nobody = {"test": {"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "models": ["lane"], "retries": 0}}
+        self.write(providers=nobody)
+        cut = self.begin("--budget", "40", "--run", "cut")
+        self.assertEqual(cut.code, 5, cut.err)
+        self.assertIn("the model could not be asked", cut.err)
+        self.write()
+        done = self.optimize("--resume", "cut", "--json")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual(done.out, whole.out)
+
     def test_ctrl_c_leaves_it_to_be_gone_on_with(self):
         child = subprocess.Popen([BINARY, "optimize", "--app", "orders", "--config", str(self.config), "--run", "left",
                                   "--train", str(self.folder / "cases"), "--budget", "4000"],

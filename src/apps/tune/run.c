@@ -125,8 +125,10 @@ static void tune_run_grade_example(struct work *w, struct optimize_batch *b, siz
     pthread_mutex_lock(&t->lock);
     if (!tune_run_is_stopped(t)) { /* else it was interrupted, and its score means nothing */
         g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
+        g.unasked = arena_dup(b->arena, g.unasked);
         b->grades[place] = g;
-        optimize_graded(b, place);
+        if (!g.unasked.n) /* else tune_settle_unasked decides */
+            optimize_graded(b, place);
     }
     arena_release(&a);
 }
@@ -155,8 +157,9 @@ static bool tune_run_evaluate(void *ctx, struct optimize_batch *batches, size_t 
             base_die("no thread could be started");
     for (size_t i = 0; i < TUNE_THREADS; i++)
         pthread_join(threads[i], NULL);
-    return !tune_run_is_stopped(t) ||
-           err_set(e, ERR_CANCELLED, "the run was interrupted; resume it with --resume");
+    if (tune_run_is_stopped(t))
+        return err_set(e, ERR_CANCELLED, "the run was interrupted; resume it with --resume");
+    return tune_settle_unasked(batches, n, t->row.candidates == 0, e);
 }
 
 /* ---- reflection ---- */
