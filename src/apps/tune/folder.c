@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "apps/tune/folder.h"
 #include "base/file.h"
@@ -88,43 +90,43 @@ static int tune_digest_wanted(const struct dirent *d)
     return d->d_name[0] != '.' && !str_ends(str_c(d->d_name), STR("~"));
 }
 
-static bool tune_digest_is_file(const char *path)
+/* Adds a file's name, bytes and size. A file that cannot be read counts by its name; if it is a
+ * case, loading the cases has reported it. */
+static void tune_digest_file(struct sha256 *all, const char *path, size_t name_at)
 {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char block[16384];
+    uint64_t size = 0;
     struct stat s;
-
-    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
-}
-
-/* Adds the name and the digest of a file, or all files of a folder that is not too deep. */
-static bool tune_digest_add(struct sha256 *all, const char *path, size_t name_at, size_t depth,
-                            struct err *e)
-{
-    struct dirent **names = NULL;
-    uint8_t digest[SHA256_SIZE];
-    int count = depth > 0 ? scandir(path, &names, tune_digest_wanted, alphasort) : -1;
-    bool folder = count >= 0, ok = true;
-    struct arena a;
-    str text;
+    ssize_t n;
 
     assert(name_at <= strlen(path));
-    arena_init(&a, TUNE_CASE_MAX);
-    for (int i = 0; i < count; i++) {
-        str one = arena_printf(&a, "%s/%s", path, names[i]->d_name);
+    sha256_feed(all, (str){path + name_at, strlen(path + name_at) + 1});
+    if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode))
+        while ((n = read(fd, block, sizeof block)) > 0) {
+            sha256_feed(all, (str){block, (size_t)n});
+            size += (uint64_t)n;
+        }
+    sha256_feed(all, (str){(const char *)&size, sizeof size});
+    if (fd >= 0)
+        (void)close(fd);
+}
 
-        ok = ok && tune_digest_add(all, one.p, name_at, depth - 1, e);
+/* Adds a file, or all files of a folder that is not too deep. */
+static void tune_digest_add(struct sha256 *all, const char *path, size_t name_at, size_t depth)
+{
+    struct dirent **names = NULL;
+    int count = depth > 0 ? scandir(path, &names, tune_digest_wanted, alphasort) : -1;
+    char inner[FILE_PATH_MAX];
+
+    if (count < 0)
+        tune_digest_file(all, path, name_at);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(inner, sizeof inner, "%s/%s", path, names[i]->d_name);
+        tune_digest_add(all, inner, name_at < strlen(inner) ? name_at : 0, depth - 1);
         free(names[i]);
     }
     free((void *)names);
-    if (!folder && tune_digest_is_file(path)) {
-        ok = file_read(&a, path, TUNE_FILE_MAX, &text, e);
-        if (ok) {
-            sha256_of(text, digest);
-            sha256_feed(all, (str){path + name_at, strlen(path + name_at) + 1});
-            sha256_feed(all, (str){(const char *)digest, sizeof digest});
-        }
-    }
-    arena_release(&a);
-    return ok;
 }
 
 bool tune_keep_cases(const struct tune_row *row, const char *train, const char *val,
@@ -137,8 +139,7 @@ bool tune_keep_cases(const struct tune_row *row, const char *train, const char *
 
     sha256_init(&all);
     for (size_t i = 0; i < COUNT_OF(folders) && folders[i]; i++)
-        if (!tune_digest_add(&all, folders[i], strlen(folders[i]), DIGEST_DEPTH, e))
-            return false;
+        tune_digest_add(&all, folders[i], strlen(folders[i]), DIGEST_DEPTH);
     sha256_finish(&all, digest);
     if (cases->n && !str_eq(*cases, sha256_hex(digest, hex)))
         return err_input(e,
