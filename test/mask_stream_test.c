@@ -64,6 +64,14 @@ static const char *const texts[] = {
     "data:\n  a: b\n",
     "see:\n\n```yaml\napiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    a: Yg==\n  kind: "
     "Secret\n- apiVersion: v1\n  data:\n    a: b\n  kind: ConfigMap\nkind: List\n```\nthat is it",
+    "mysqldump -h db -u root -phunter2 shop; mysql -p'a b' -p\"$PW\" sshpass -p x1y2z3 ssh a@b",
+    "CREATE USER 'a'@'%' IDENTIFIED WITH plugin BY 'hunt er2'; identified by 'x' IDENTIFIED BY "
+    "PASSWORD "
+    "\"x\" alter user b\n identified by 'y'",
+    "contrase\xC3\xB1"
+    "a: hunter2 mot de passe : x1y2z3 \xD0\xBF\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C: hunter2",
+    "a https://api.telegram.org/bot123456789:AAabcDEF-123_ghiJKL456mnoPQ7/sendMessage?chat_id=1 "
+    "https://discord.com/api/webhooks/123456789012345678/abcDEF-123_ghiJKL456mnoPQ7abcDEF x",
     "Output: {\"apiVersion\":\"v1\",\"data\":{\"a\":\"Yg==\"},\"kind\":\"Secret\"} done",
     "Gr\xC3\xBC\xC3\x9F"
     "e an anna@example.org \xF0\x9F\x98\x80 PAT-123456 \xff\xfe",

@@ -169,7 +169,7 @@ static const char secret_names[] =
     "signingkey encryptionkey masterkey accountkey sharedkey sharedaccesskey "
     "sharedaccesssignature storagekey sessionkey connectionstring token tokenvalue jwt "
     "apikey apikeys accesskey authkey servicekey subscriptionkey licensekey authorization "
-    "auth xauth cookie setcookie ";
+    "auth xauth cookie setcookie motdepasse contrasena senha ";
 
 TEST(no_name_of_a_secret_is_overlooked)
 {
@@ -197,7 +197,7 @@ TEST(no_name_of_a_secret_is_overlooked)
 /* All SIMD levels must find the same positions and the same candidate rules. */
 TEST(leads_are_found_alike_at_every_level)
 {
-    static const char letters[] = "sk-_passwordtokenghAKIeyJ.:/0123456789 \"@=";
+    static const char letters[] = "sk-_passwordtokenghAKIeyJ.:/0123456789 \"@=\xC3\xD0\xBF\xB0";
     struct mask *m = masker(MASK_ALL);
     char text[700];
     uint64_t seed = 1;
@@ -381,6 +381,7 @@ static const struct sample trees[] = {
     {"{\"a\":\"postgres:\\/\\/u:pw@h\"}", "{\"a\":\"postgres://u:[MASKED:password]@h\"}"},
     {"{\"password\":\"x\",\"pin\":1234}",
      "{\"password\":\"[MASKED:password]\",\"pin\":\"[MASKED:password]\"}"},
+    {"{\"CONTRASE\\u00d1A\":1}", "{\"CONTRASE\\u00d1A\":\"[MASKED:password]\"}"},
     {"{\"\\u0070assword\":\"x\"}", "{\"\\u0070assword\":\"[MASKED:password]\"}"},
     {"{\"args\":\"{\\\"apiKey\\\":\\\"x y\\\"}\"}",
      "{\"args\":\"{\\\"apiKey\\\":\\\"[MASKED:api_key]\\\"}\"}"},

@@ -74,5 +74,39 @@ TEST(cases_that_do_not_fit_are_refused)
     CHECK_INT(system(command), 0);
 }
 
-TEST_MAIN(T(cases_are_files_and_lines_in_the_order_of_their_names),
+TEST(a_run_keeps_the_digest_of_its_cases)
+{
+    const struct tune_row row = {.id = STR("first")};
+    char dir[64], inner[80], command[96];
+    str cases = STR("");
+    struct arena a;
+    struct err e;
+
+    (void)snprintf(dir, sizeof dir, "%s/tune_folder.XXXXXX", test_tmp());
+    CHECK(mkdtemp(dir));
+    (void)snprintf(inner, sizeof inner, "%s/case", dir);
+    CHECK(file_mkdirs(inner, 0700, &e));
+    folder_put(dir, "a.jsonl", STR("{}\n"));
+    folder_put(inner, "alert.json", STR("{}"));
+    arena_init(&a, 1 << 20);
+    CHECK(tune_keep_cases(&row, dir, NULL, &a, &cases, &e));
+    CHECK_INT(cases.n, 64);
+    folder_put(dir, ".hidden", STR("x"));
+    folder_put(inner, "alert.json~", STR("x"));
+    CHECK_F(tune_keep_cases(&row, dir, NULL, &a, &cases, &e), "%s", e.text);
+    CHECK(!tune_keep_cases(&row, dir, inner, &a, &cases, &e)); /* other cases decide */
+    folder_put(inner, "alert.json", STR("[]"));
+    CHECK(!tune_keep_cases(&row, dir, NULL, &a, &cases, &e));
+    CHECK(str_find(str_c(e.text), STR("have changed since run first was started")) != STR_NONE);
+    folder_put(inner, "alert.json", STR("{}"));
+    CHECK(tune_keep_cases(&row, dir, NULL, &a, &cases, &e));
+    folder_put(inner, "facts.txt", STR(""));
+    CHECK(!tune_keep_cases(&row, dir, NULL, &a, &cases, &e));
+    arena_release(&a);
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    CHECK_INT(system(command), 0);
+}
+
+TEST_MAIN(T(a_run_keeps_the_digest_of_its_cases),
+          T(cases_are_files_and_lines_in_the_order_of_their_names),
           T(cases_that_do_not_fit_are_refused))

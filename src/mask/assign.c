@@ -510,6 +510,15 @@ static enum mask_found mask_assign_value(struct place *p, struct mask_span *out)
     return mask_assign_bare(p, out);
 }
 
+static enum mask_found mask_assign_behind(struct place *p, struct mask_span *out)
+{
+    bool is = mask_sign_behind(p);
+
+    if (p->short_of)
+        return MASK_MORE;
+    return is ? mask_assign_value(p, out) : MASK_NO;
+}
+
 enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const void *arg,
                                   struct mask_span *out)
 {
@@ -521,12 +530,27 @@ enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const vo
     is = mask_name_around(&p, at);
     if (p.short_of)
         return MASK_MORE;
-    if (!is)
-        return MASK_NO;
-    is = mask_sign_behind(&p);
-    if (p.short_of)
-        return MASK_MORE;
-    return is ? mask_assign_value(&p, out) : MASK_NO;
+    return is ? mask_assign_behind(&p, out) : MASK_NO;
+}
+
+enum mask_found mask_match_name(const struct mask_view *t, size_t at, const void *arg,
+                                struct mask_span *out)
+{
+    struct place p = {.t = t, .rule = MASK_RULE_PASSWORD, .name_from = at};
+    enum mask_found f = mask_goes_on(t, at, str_c(arg));
+
+    if (f != MASK_YES)
+        return f;
+    p.i = at + strlen(arg);
+    p.line = mask_begins_line(t->s, at);
+    return mask_assign_behind(&p, out);
+}
+
+enum mask_found mask_value_at(const struct mask_view *t, size_t at, struct mask_span *out)
+{
+    struct place p = {.t = t, .rule = MASK_RULE_PASSWORD, .name_from = at, .i = at, .tight = true};
+
+    return mask_assign_value(&p, out);
 }
 
 /* ?key=...&sig=...: names that mean something only in a URL. Storage services write their own name

@@ -5,6 +5,7 @@
  *   tokens.c   secrets with a recognizable form: keys, JWTs, PEM blocks
  *   assign.c   secrets found by the name before them: password=..., Authorization: ...
  *   names.c    these names
+ *   commands.c passwords in commands and in SQL: mysql -pX, IDENTIFIED BY 'X'
  *   numbers.c  cards, IBANs, phone and social security numbers, addresses
  *   secrets.c  manifests of Kubernetes Secrets in texts
  *   custom.c   patterns of the user
@@ -162,7 +163,13 @@ enum mask_found mask_extend_value(const struct mask_view *t, unsigned groups,
 size_t mask_skip_breaks(str s, size_t at);
 
 /* assign.c */
-mask_match mask_match_assign, mask_match_key;
+/* mask_match_name: arg is the name, which has letters beyond ASCII or is several words. */
+mask_match mask_match_assign, mask_match_key, mask_match_name;
+/* A password that begins at `at`, in quotes or not. */
+enum mask_found mask_value_at(const struct mask_view *t, size_t at, struct mask_span *out);
+
+/* commands.c */
+mask_match mask_match_option, mask_match_identified;
 
 /* numbers.c */
 mask_match mask_match_card, mask_match_phone, mask_match_ssn, mask_match_iban, mask_match_ip4,
@@ -175,6 +182,7 @@ enum mask_class {
     MASK_C_WORD,  /* also _ */
     MASK_C_URL64, /* also _ - */
     MASK_C_B64,   /* alnum + / = */
+    MASK_C_PATH,  /* alnum _ - / : */
     MASK_C_DOTTED /* alnum _ - . */
 };
 

@@ -20,6 +20,9 @@ static const struct {
     {STR_INIT("passcode"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("passwort"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("kennwort"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("motdepasse"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("contrasena"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("senha"), MASK_RULE_PASSWORD, true, true},
     {STR_INIT("pwd"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("pass"), MASK_RULE_PASSWORD, true, true},
     {STR_INIT("dbpass"), MASK_RULE_PASSWORD, false, true},
@@ -68,6 +71,18 @@ static const struct {
     {STR_INIT("cookie"), MASK_RULE_COOKIE, true, false},
     {STR_INIT("setcookie"), MASK_RULE_COOKIE, false, false},
 };
+
+/* Passwords in names beyond ASCII, in the letter cases in which they are written. */
+static const str wide_names[] = {STR_INIT("contrase\xC3\xB1"
+                                          "a"),
+                                 STR_INIT("CONTRASE\xC3\x91"
+                                          "A"),
+                                 STR_INIT("Contrase\xC3\xB1"
+                                          "a"),
+                                 STR_INIT("\xD0\xBF\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C"),
+                                 STR_INIT("\xD0\x9F\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C"),
+                                 STR_INIT("\xD0\x9F\xD0\x90\xD0\xA0\xD0\x9E\xD0\x9B\xD0\xAC"),
+                                 STR_INIT("\xE5\xAF\x86\xE7\xA0\x81")};
 
 /* Tokens that are not credentials. */
 static const str not_names[] = {STR_INIT("nexttoken"),
@@ -131,10 +146,12 @@ static inline bool mask_comes_before(str name, size_t *at, uint32_t letters)
 static bool mask_names_may_be(str name)
 {
     static const uint32_t before[26][2] = {
+        ['a' - 'a'] = {LETTER('n') | LETTER('h'), LETTER('e') | LETTER('n')},
         ['c' - 'a'] = {LETTER('v'), LETTER('c')},
         ['d' - 'a'] = {LETTER('r') | LETTER('w'), LETTER('o') | LETTER('s') | LETTER('p')},
         ['e' - 'a'] = {LETTER('s') | LETTER('d') | LETTER('u') | LETTER('r') | LETTER('i'),
-                       LETTER('a') | LETTER('o') | LETTER('l') | LETTER('u') | LETTER('k')},
+                       LETTER('a') | LETTER('o') | LETTER('l') | LETTER('u') | LETTER('k') |
+                           LETTER('s')},
         ['g' - 'a'] = {LETTER('n'), LETTER('i')},
         ['h' - 'a'] = {LETTER('t'), LETTER('u')},
         ['l' - 'a'] = {LETTER('a'), LETTER('i')},
@@ -174,11 +191,27 @@ static bool mask_names_is_common(str name)
     return false;
 }
 
+/* Whether the name ends in one of wide_names; the last two bytes exclude most names. */
+static bool mask_names_is_wide(str name)
+{
+    if (((unsigned char)name.p[name.n - 1] | (unsigned char)name.p[name.n - 2]) < 0x80)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(wide_names); i++)
+        if (str_ends(name, wide_names[i]))
+            return true;
+    return false;
+}
+
 bool mask_name_is_secret(str name, size_t *rule, bool *number)
 {
     char bytes[MASK_NAME_SEEN];
     str s;
 
+    if (name.n >= 3 && mask_names_is_wide(name)) {
+        *rule = MASK_RULE_PASSWORD;
+        *number = true;
+        return true;
+    }
     if (name.n < 3 || !mask_names_may_be(name) || mask_names_is_common(name))
         return false;
     s = mask_names_plain(name, bytes);

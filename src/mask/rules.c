@@ -22,7 +22,7 @@ const char *const mask_rule_names[MASK_RULE_COUNT] = {
     [MASK_RULE_IP] = "ip",
 };
 
-#define A 0x1F /* of all of them */
+#define A 0x3F /* of all of them */
 /* clang-format off */
 const unsigned char mask_classes[256] = {
     ['0'] = A, ['1'] = A, ['2'] = A, ['3'] = A, ['4'] = A, ['5'] = A, ['6'] = A, ['7'] = A,
@@ -33,11 +33,12 @@ const unsigned char mask_classes[256] = {
     ['e'] = A, ['f'] = A, ['g'] = A, ['h'] = A, ['i'] = A, ['j'] = A, ['k'] = A, ['l'] = A,
     ['m'] = A, ['n'] = A, ['o'] = A, ['p'] = A, ['q'] = A, ['r'] = A, ['s'] = A, ['t'] = A,
     ['u'] = A, ['v'] = A, ['w'] = A, ['x'] = A, ['y'] = A, ['z'] = A,
-    ['_'] = 1 << MASK_C_WORD | 1 << MASK_C_URL64 | 1 << MASK_C_DOTTED,
-    ['-'] = 1 << MASK_C_URL64 | 1 << MASK_C_DOTTED,
+    ['_'] = 1 << MASK_C_WORD | 1 << MASK_C_URL64 | 1 << MASK_C_DOTTED | 1 << MASK_C_PATH,
+    ['-'] = 1 << MASK_C_URL64 | 1 << MASK_C_DOTTED | 1 << MASK_C_PATH,
+    [':'] = 1 << MASK_C_PATH,
     ['.'] = 1 << MASK_C_DOTTED,
     ['+'] = 1 << MASK_C_B64,
-    ['/'] = 1 << MASK_C_B64,
+    ['/'] = 1 << MASK_C_B64 | 1 << MASK_C_PATH,
     ['='] = 1 << MASK_C_B64,
 };
 /* clang-format on */
@@ -98,6 +99,10 @@ unsigned mask_group_find(str name)
 #define NAMED(lead, shift)                                                                         \
     {                                                                                              \
         lead, shift, MASK_CREDENTIALS, mask_match_assign, NULL                                     \
+    }
+#define NAME(lead, shift, text)                                                                    \
+    {                                                                                              \
+        lead, shift, MASK_CREDENTIALS, mask_match_name, text                                       \
     }
 #define ALNUM MASK_C_ALNUM
 #define WORD MASK_C_WORD
@@ -165,6 +170,9 @@ const struct mask_row mask_rows[] = {
     KEY("lsv2", "lsv2_", WORD, 20),
     KEY("rtl_", "rtl_", URL64, 16),
     KEY("hook", "hooks.slack.com/services/", MASK_C_B64, 20),
+    KEY("disc", "discord.com/api/webhooks/", MASK_C_PATH, 40),
+    KEY("disc", "discordapp.com/api/webhooks/", MASK_C_PATH, 40),
+    KEY("api.", "api.telegram.org/bot", MASK_C_PATH, 30),
     {"eyJ~", 0, MASK_CREDENTIALS, mask_match_jwt, NULL},
     {"-BEG", -4, MASK_PRIVATE_KEYS, mask_match_pem, NULL},
     {"bear", 0, MASK_CREDENTIALS, mask_match_bearer, NULL},
@@ -173,6 +181,8 @@ const struct mask_row mask_rows[] = {
     {":\\/\\", 0, MASK_CREDENTIALS, mask_match_url, ":\\/\\/"}, /* in JSON */
     {"-u ~", 0, MASK_CREDENTIALS, mask_match_user, "-u "},
     {"-use", -1, MASK_CREDENTIALS, mask_match_user, "--user "},
+    {" -p~", 0, MASK_CREDENTIALS, mask_match_option, NULL},
+    {"iden", 0, MASK_CREDENTIALS, mask_match_identified, NULL},
     {"key=", 0, MASK_CREDENTIALS, mask_match_key, "key="},
     {"sig=", 0, MASK_CREDENTIALS, mask_match_key, "sig="},
     {"gnat", -2, MASK_CREDENTIALS, mask_match_key, "signature="},
@@ -194,6 +204,19 @@ const struct mask_row mask_rows[] = {
     NAMED("ooki", 0),
     NAMED("auth", 0),
     NAMED("onst", 0),
+    NAMED("asen", 0),
+    NAMED("senh", 0),
+    NAME("ase\xC3", -5,
+         "contrase\xC3\xB1"
+         "a"),
+    NAME("ASE\xC3", -5,
+         "CONTRASE\xC3\x91"
+         "A"),
+    NAME("pass", -7, "mot de passe"),
+    NAME("\xD0\xBF\xD0\xB0", 0, "\xD0\xBF\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C"),
+    NAME("\xD0\x9F\xD0\xB0", 0, "\xD0\x9F\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C"),
+    NAME("\xD0\x9F\xD0\x90", 0, "\xD0\x9F\xD0\x90\xD0\xA0\xD0\x9E\xD0\x9B\xD0\xAC"),
+    NAME("\xE5\xAF\x86\xE7", 0, "\xE5\xAF\x86\xE7\xA0\x81"),
     /* a manifest may be here */
     {"secr", 0, MASK_KUBERNETES, NULL, NULL},
     /* numbers */

@@ -113,6 +113,7 @@ struct optimize_grade {
     double value[OPTIMIZE_OBJECTIVES_MAX];
     double cost; /* in the unit of OPTIMIZE_STOP_COST */
     str trace;   /* for the reflector; in the batch's arena */
+    str unasked; /* why the model could not be asked, or ""; for the adapter alone */
     bool done;
 };
 

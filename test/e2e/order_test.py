@@ -179,6 +179,17 @@ class Pipe(Case):
                       "Thank you! Your order is in, that's $4.80. Please drive on to the window.\n")
             self.assertTrue(shop.state()["finalized"])
 
+    def test_the_price_at_the_end_is_in_the_menus_currency(self):
+        with Model(LOOK, ADD, DONE, calls(("get_current_order", {})), text("Right?"),
+                   calls(("finalize_order", {}))) as model, Shop(model) as shop:
+            menu = json.loads(Path(MENU).read_text())
+            path = shop.folder / "euro.json"
+            path.write_text(json.dumps(menu | {"currency": "EUR"}))
+            self.good(shop.order("two coffees", "--menu", str(path)), "Two coffees. Anything else?\n")
+            self.good(shop.order("that's all"), "Right?\n")
+            self.good(shop.order("yes"),
+                      "Thank you! Your order is in, that's 4.80 EUR. Please drive on to the window.\n")
+
     def test_the_session_is_named_after_the_place_and_the_first_words(self):
         with Model(LOOK, ADD, DONE, text("Bye")) as model, Shop(model) as shop:
             shop.order("two coffees\nthat's all\n")

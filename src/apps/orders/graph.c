@@ -98,14 +98,18 @@ static void graph_reply_rest(struct turn *t)
 static str graph_say_goodbye(struct turn *t)
 {
     int64_t cents = order_cents(&t->s->order);
+    bool dollars = str_eq(t->menu->currency, STR("USD"));
 
     if (cents < 0)
         return STR("Thank you! Your order is in. Please drive on to the window.");
     return arena_printf(t->kept,
-                        "Thank you! Your order is in, that's $%lld.%02lld. Please drive on to the "
-                        "window.",
+                        "Thank you! Your order is in, that's %s%lld.%02lld%s" STR_FMT
+                        ". Please drive on to the window.",
+                        dollars ? "$" : "",
                         (long long)cents / 100,
-                        (long long)cents % 100);
+                        (long long)cents % 100,
+                        dollars ? "" : " ",
+                        STR_ARG(dollars ? STR("") : t->menu->currency));
 }
 
 static void graph_reply_of(struct turn *t)

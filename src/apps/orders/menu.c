@@ -217,6 +217,9 @@ static bool menu_read_all(struct reading *r)
     m->id = order_menu_text_at(r, root, "menu_id");
     m->name = order_menu_text_at(r, root, "menu_name");
     m->version = order_menu_text_at(r, root, "menu_version");
+    m->currency = str_trim(order_menu_text_at(r, root, "currency"));
+    if (m->currency.n == 0)
+        m->currency = STR("USD");
     menu_read_place(r);
     items = json_find(&r->doc, root, STR("items"));
     m->items = arena_zero(&m->arena, json_count(&r->doc, items) + 1, sizeof *m->items);

@@ -48,6 +48,7 @@ struct menu_item {
 
 struct menu {
     str id, name, version;
+    str currency;          /* of all prices; "USD" if the file has none */
     str location, address; /* of the place */
     struct menu_item *items;
     size_t count;

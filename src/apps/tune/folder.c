@@ -3,9 +3,15 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "apps/tune/folder.h"
 #include "base/file.h"
+#include "base/sha256.h"
+
+#define DIGEST_DEPTH 4 /* levels of folders */
 
 static int tune_folder_wanted(const struct dirent *d)
 {
@@ -75,6 +81,76 @@ bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, si
     free((void *)names);
     assert(*n <= TUNE_EXAMPLES_MAX);
     return ok;
+}
+
+/* ---- the digest ---- */
+
+static int tune_digest_wanted(const struct dirent *d)
+{
+    return d->d_name[0] != '.' && !str_ends(str_c(d->d_name), STR("~"));
+}
+
+/* Adds a file's name, bytes and size. A file that cannot be read counts by its name; if it is a
+ * case, loading the cases has reported it. */
+static void tune_digest_file(struct sha256 *all, const char *path, size_t name_at)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char block[16384];
+    uint64_t size = 0;
+    struct stat s;
+    ssize_t n;
+
+    assert(name_at <= strlen(path));
+    sha256_feed(all, (str){path + name_at, strlen(path + name_at) + 1});
+    if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode))
+        while ((n = read(fd, block, sizeof block)) > 0) {
+            sha256_feed(all, (str){block, (size_t)n});
+            size += (uint64_t)n;
+        }
+    sha256_feed(all, (str){(const char *)&size, sizeof size});
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* Adds a file, or all files of a folder that is not too deep. */
+static void tune_digest_add(struct sha256 *all, const char *path, size_t name_at, size_t depth)
+{
+    struct dirent **names = NULL;
+    int count = depth > 0 ? scandir(path, &names, tune_digest_wanted, alphasort) : -1;
+    char inner[FILE_PATH_MAX];
+
+    if (count < 0)
+        tune_digest_file(all, path, name_at);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(inner, sizeof inner, "%s/%s", path, names[i]->d_name);
+        tune_digest_add(all, inner, name_at < strlen(inner) ? name_at : 0, depth - 1);
+        free(names[i]);
+    }
+    free((void *)names);
+}
+
+bool tune_keep_cases(const struct tune_row *row, const char *train, const char *val,
+                     struct arena *a, str *cases, struct err *e)
+{
+    const char *const folders[] = {train, val};
+    uint8_t digest[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+    struct sha256 all;
+
+    sha256_init(&all);
+    for (size_t i = 0; i < COUNT_OF(folders) && folders[i]; i++)
+        tune_digest_add(&all, folders[i], strlen(folders[i]), DIGEST_DEPTH);
+    sha256_finish(&all, digest);
+    if (cases->n && !str_eq(*cases, sha256_hex(digest, hex)))
+        return err_input(e,
+                         "the cases in %s%s%s have changed since run " STR_FMT
+                         " was started: restore them, or start another run",
+                         train,
+                         val ? " and " : "",
+                         val ? val : "",
+                         STR_ARG(row->id));
+    *cases = arena_dup(a, sha256_hex(digest, hex));
+    return true;
 }
 
 bool tune_prompt(const struct prompt_built_in *b, const str *texts, struct arena *a,

@@ -20,6 +20,11 @@ struct tune_file {
 bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, size_t *n,
                  struct err *e) MUST_USE;
 
+/* Sets *cases to the digest of the cases in both folders (val may be NULL). ERR_INPUT: the run was
+ * started with the digest in *cases ("": none), and this is another one. */
+bool tune_keep_cases(const struct tune_row *row, const char *train, const char *val,
+                     struct arena *a, str *cases, struct err *e) MUST_USE;
+
 /* Whether one more case fits into the arena of the run; ERR_LIMIT if not. */
 bool tune_has_room(const struct arena *a, struct err *e) MUST_USE;
 

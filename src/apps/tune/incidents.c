@@ -249,6 +249,8 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
     buf_init(&seen.steps, OUT_MAX);
     eval_run(&o, x->data, INCIDENT_AS_CONFIGURED, a, &r);
     tune_incidents_judge(&r, &seen, a, out);
+    if (str_eq(r.report.reason, STR("llm_error")))
+        out->unasked = r.report.error;
     buf_release(&seen.steps);
 }
 

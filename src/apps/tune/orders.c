@@ -80,6 +80,7 @@ static bool orders_load(void *app, const char *folder, struct arena *a, struct t
 
 struct seen {
     struct orders_eval_result r;
+    bool unasked;
     struct buf got;
 };
 
@@ -91,6 +92,7 @@ static void tune_orders_on_case(void *ctx, const struct orders_eval_result *r)
     assert(r->failed.n > 0 || r->got);
     s->r.score = r->score;
     s->r.failed = STR("");
+    s->unasked = r->failed.n > 0;
     json_out_init(&o, &s->got);
     if (r->failed.n > 0)
         json_out_str(&o, r->failed);
@@ -154,6 +156,8 @@ static void orders_grade(const struct tune_env *env, const str *texts, const str
         (void)json_quote(&seen.got, str_c(e.text));
     }
     tune_grade_seen(&seen, x->text, a, out);
+    if (seen.unasked)
+        out->unasked = arena_dup(a, buf_str(&seen.got));
     buf_release(&seen.got);
 }
 

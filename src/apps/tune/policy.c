@@ -162,6 +162,14 @@ static void tune_policy_failed(struct optimize_grade *g, struct arena *a, const 
     g->trace = json_text_end(&t, a, STR("{}"));
 }
 
+static void tune_policy_unasked(const struct policy_result *r, struct arena *a,
+                                struct optimize_grade *out)
+{
+    tune_policy_failed(out, a, "the model call failed");
+    if (!str_eq(r->reason_code, STR("invalid_output")))
+        out->unasked = r->rationale.n ? r->rationale : r->reason_code;
+}
+
 static void tune_policy_judge(const struct labelled *x, const struct policy_result *r,
                               struct arena *a, struct optimize_grade *out)
 {
@@ -217,7 +225,7 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
         !policy_react(&o, a, &r, &info, &why))
         tune_policy_failed(out, a, why.text);
     else if (info.llm_failed)
-        tune_policy_failed(out, a, "the model call failed");
+        tune_policy_unasked(&r, a, out);
     else
         tune_policy_judge(x, &r, a, out);
 }

@@ -6,7 +6,7 @@
 
 #include "agent/extract.h"
 #include "agent/history.h"
-#include "apps/tune/tune.h"
+#include "apps/tune/folder.h"
 #include "base/json_get.h"
 #include "base/rand.h"
 #include "optimize/budget.h"
@@ -25,6 +25,7 @@ struct tune {
     struct tune_row row;
     bool fresh;                            /* the row is not in the store yet */
     const char *train_folder, *val_folder; /* val_folder NULL: the training cases */
+    str cases;                             /* their digests */
     str model, reflection_model, parent_id, seed, frontier, reflector; /* the model that reflects */
     struct prompt parent; /* the prompt in force, which is the seed */
     struct tune_example *train, *val;
@@ -124,8 +125,10 @@ static void tune_run_grade_example(struct work *w, struct optimize_batch *b, siz
     pthread_mutex_lock(&t->lock);
     if (!tune_run_is_stopped(t)) { /* else it was interrupted, and its score means nothing */
         g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
+        g.unasked = arena_dup(b->arena, g.unasked);
         b->grades[place] = g;
-        optimize_graded(b, place);
+        if (!g.unasked.n) /* else tune_settle_unasked decides */
+            optimize_graded(b, place);
     }
     arena_release(&a);
 }
@@ -154,8 +157,9 @@ static bool tune_run_evaluate(void *ctx, struct optimize_batch *batches, size_t 
             base_die("no thread could be started");
     for (size_t i = 0; i < TUNE_THREADS; i++)
         pthread_join(threads[i], NULL);
-    return !tune_run_is_stopped(t) ||
-           err_set(e, ERR_CANCELLED, "the run was interrupted; resume it with --resume");
+    if (tune_run_is_stopped(t))
+        return err_set(e, ERR_CANCELLED, "the run was interrupted; resume it with --resume");
+    return tune_settle_unasked(batches, n, t->row.candidates == 0, e);
 }
 
 /* ---- reflection ---- */
@@ -336,7 +340,8 @@ static bool tune_run_load_cases(struct tune *t, struct err *e)
     assert(t->train_count > 0 && t->train_count <= TUNE_EXAMPLES_MAX);
     t->val = t->train;
     t->val_count = t->train_count;
-    return !t->val_folder || tune_run_load(t, t->val_folder, &t->val, &t->val_count, e);
+    return (!t->val_folder || tune_run_load(t, t->val_folder, &t->val, &t->val_count, e)) &&
+           tune_keep_cases(&t->row, t->train_folder, t->val_folder, t->arena, &t->cases, e);
 }
 
 static str tune_run_new_id(struct tune *t)
@@ -354,6 +359,7 @@ static str tune_run_input_of(struct tune *t)
     json_text_begin(&s, 8 * PROMPT_SIZE_MAX);
     json_member_str(&s.o, "train", str_c(t->train_folder));
     json_member_str(&s.o, "val", str_c(t->val_folder ? t->val_folder : ""));
+    json_member_str(&s.o, "cases", t->cases);
     json_member_str(&s.o, "model", t->env.model);
     json_member_str(&s.o, "told_model", t->env.chosen_model);
     json_member_str(&s.o, "reflection_model", t->reflector);
@@ -368,7 +374,7 @@ static str tune_run_input_of(struct tune *t)
     return json_text_end(&s, t->arena, STR("{}"));
 }
 
-/* The settings that the run started with; models and cases may be chosen anew. */
+/* The settings that the run started with; models, and the folders of the cases, may be others. */
 static bool tune_run_read_input(struct tune *t, struct err *e)
 {
     const struct json_node *root;
@@ -390,6 +396,7 @@ static bool tune_run_read_input(struct tune *t, struct err *e)
         t->reflection_model = t->reflection_model.n
                                   ? t->reflection_model
                                   : json_copy_text(&doc, root, "reflection_model", t->arena);
+        t->cases = json_copy_text(&doc, root, "cases", t->arena);
         t->parent_id = json_copy_text(&doc, root, "parent", t->arena);
         seed = json_copy_text(&doc, root, "seed", t->arena);
         frontier = json_copy_text(&doc, root, "frontier", t->arena);
@@ -452,18 +459,6 @@ static bool tune_run_choose_models(struct tune *t, struct err *e)
 
 /* ---- the end ---- */
 
-static str tune_components_json(struct tune *t, const struct optimize *engine, size_t candidate)
-{
-    struct json_text s;
-
-    json_text_begin(&s, 2 * PROMPT_SIZE_MAX);
-    for (size_t i = 0; i < t->o->app->prompt->count; i++) {
-        json_out_key(&s.o, t->components[i].name);
-        json_out_str(&s.o, optimize_text(engine, candidate, i));
-    }
-    return json_text_end(&s, t->arena, STR("{}"));
-}
-
 /* The best candidate enters the registry as a draft, which a person approves. */
 static bool tune_run_save_draft(struct tune *t, const struct optimize *engine, struct err *e)
 {
@@ -477,7 +472,7 @@ static bool tune_run_save_draft(struct tune *t, const struct optimize *engine, s
     if (best == 0)
         return true;
     assert(best < optimize_count(engine));
-    p.components = tune_components_json(t, engine, best);
+    p.components = tune_components_json(t->o->app, engine, best, t->arena);
     p.scores = tune_scores_json(t->o->app, engine, best, &t->row, t->val_count, t->arena);
     failed = tune_scores_failed(t->o->app, engine, best, t->arena);
     if (failed.n && t->o->on_note)
@@ -571,6 +566,7 @@ bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result 
                      .val_folder = o->val,
                      .model = o->model,
                      .reflection_model = o->reflection_model,
+                     .cases = STR(""),
                      .parent_id = STR(""),
                      .seed = o->seed,
                      .frontier = o->frontier};

@@ -65,3 +65,40 @@ str tune_scores_failed(const struct tune_app *app, const struct optimize *engine
     }
     return out;
 }
+
+str tune_components_json(const struct tune_app *app, const struct optimize *engine,
+                         size_t candidate, struct arena *a)
+{
+    struct json_text s;
+
+    json_text_begin(&s, 2 * PROMPT_SIZE_MAX);
+    for (size_t i = 0; i < app->prompt->count; i++) {
+        json_out_key(&s.o, str_c(app->prompt->parts[i].name));
+        json_out_str(&s.o, optimize_text(engine, candidate, i));
+    }
+    return json_text_end(&s, a, STR("{}"));
+}
+
+bool tune_settle_unasked(struct optimize_batch *batches, size_t n, bool seed, struct err *e)
+{
+    bool blame = n > 0;
+    str why = STR("");
+
+    for (size_t i = 0; i < n; i++) {
+        blame = blame && (seed || batches[i].traces);
+        for (size_t k = 0; k < batches[i].n; k++) {
+            blame = blame && !batches[i].grades[k].done;
+            why = batches[i].grades[k].unasked;
+        }
+    }
+    if (blame && why.n)
+        return err_set(e,
+                       ERR_UPSTREAM,
+                       "the model could not be asked: " STR_FMT,
+                       STR_ARG(str_slice(why, 0, 300)));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < batches[i].n; k++)
+            if (!batches[i].grades[k].done)
+                optimize_graded(&batches[i], k);
+    return true;
+}

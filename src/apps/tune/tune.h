@@ -103,10 +103,19 @@ bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result 
 
 /* ---- scores of a candidate (scores.c) ---- */
 
+/* The examples that are not done are those for which the model could not be asked: their scores
+ * count. ERR_UPSTREAM: that is so for all examples of the seed, or of a parent's minibatch. These
+ * texts have not changed, so the model is to blame, and nothing is stored. */
+bool tune_settle_unasked(struct optimize_batch *batches, size_t n, bool seed,
+                         struct err *e) MUST_USE;
+
 /* {"score", "parent", "calls", "cases", "objectives": {...}, "below_floor": [...]} */
 struct tune_row;
 str tune_scores_json(const struct tune_app *app, const struct optimize *engine, size_t candidate,
                      const struct tune_row *row, size_t case_count, struct arena *a);
+/* The texts of a candidate, each by its component's name. */
+str tune_components_json(const struct tune_app *app, const struct optimize *engine,
+                         size_t candidate, struct arena *a);
 /* "citation 0.62 is below 0.85, ..."; "": no objective is below its floor. */
 str tune_scores_failed(const struct tune_app *app, const struct optimize *engine, size_t candidate,
                        struct arena *a);
