@@ -18,10 +18,10 @@ enum { CONFIG, NAME, PARENT, RUN, SCORES, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
-    [NAME] = {"name", 0, "NAME", NULL, "of list: only versions of this prompt"},
-    [PARENT] = {"parent", 0, "ID", NULL, "of add: the version it was made from"},
-    [RUN] = {"run", 0, "ID", NULL, "of add: the run that made it"},
-    [SCORES] = {"scores", 0, "JSON", NULL, "of add: how it did"},
+    [NAME] = {"name", 0, "NAME", NULL, "list: only versions of this prompt"},
+    [PARENT] = {"parent", 0, "ID", NULL, "add: the version it was made from"},
+    [RUN] = {"run", 0, "ID", NULL, "add: the run that made it"},
+    [SCORES] = {"scores", 0, "JSON", NULL, "add: how it did"},
     [JSON] = {"json", 0, NULL, NULL, "the result as JSON"},
 };
 
