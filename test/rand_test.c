@@ -101,6 +101,14 @@ TEST(ids_are_uuids_of_version_7_with_the_time_in_front)
         CHECK(dash ? id.p[i] == '-' : strchr("0123456789abcdef", id.p[i]) != NULL);
     }
     CHECK(strchr("89ab", id.p[19]));
+    CHECK(rand_is_id(id) && !rand_is_id(str_slice(id, 0, 35)) && !rand_is_id(STR("")));
+    for (size_t i = 0; i < id.n; i++) {
+        char was = out[i];
+
+        out[i] = 'g';
+        CHECK(!rand_is_id(id));
+        out[i] = was;
+    }
     rand_ids_release(&ids);
 }
 

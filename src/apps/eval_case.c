@@ -250,7 +250,7 @@ static bool eval_load_folder(const struct eval_source *s, struct arena *a, struc
     struct dirent *d;
 
     if (!dir)
-        return err_sys(e, "open the folder %s", s->folder);
+        return err_sys(e, "open the folder \"%s\"", s->folder);
     while ((d = readdir(dir)) && *n < EVAL_CASES_MAX) {
         const char *folder = eval_path(a, s->folder, d->d_name);
 

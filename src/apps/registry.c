@@ -40,31 +40,43 @@ struct seen {
 
 struct registry {
     const struct clock *clock;
-    struct db *writer, *reader; /* NULL: nothing is kept */
+    struct db *writer, *reader; /* NULL: nothing is kept, or only read */
     struct store *store;        /* or NULL */
     pthread_mutex_t write_lock, read_lock;
     struct arena names;
     struct map seen; /* by name; under read_lock */
 };
 
-bool registry_open(str url, const struct clock *clock, struct registry **out, struct err *e)
+static bool registry_open_as(bool write, str url, const struct clock *clock, struct registry **out,
+                             struct err *e)
 {
     struct registry *r = base_alloc(sizeof *r);
 
     *r = (struct registry){.clock = clock};
     if (!str_eq(url, STR("none")) &&
-        (!db_open(url, DB_BESIDE, &r->writer, e) || !db_open(url, DB_READ, &r->reader, e))) {
+        ((write && !db_open(url, DB_BESIDE, &r->writer, e)) ||
+         (!db_open(url, DB_READ, &r->reader, e) && (write || e->code != ERR_NOT_FOUND)))) {
         db_close(r->writer);
         free(r);
         return err_prefix(e, "the prompts: ");
     }
-    assert(!r->writer == !r->reader);
+    assert(!r->writer || r->reader);
     pthread_mutex_init(&r->write_lock, NULL);
     pthread_mutex_init(&r->read_lock, NULL);
     arena_init(&r->names, (size_t)1 << 20);
     map_init(&r->seen, &r->names, CACHE_MAX);
     *out = r;
     return true;
+}
+
+bool registry_open(str url, const struct clock *clock, struct registry **out, struct err *e)
+{
+    return registry_open_as(true, url, clock, out, e);
+}
+
+bool registry_open_read(str url, struct registry **out, struct err *e)
+{
+    return registry_open_as(false, url, &clock_real, out, e);
 }
 
 void registry_close(struct registry *r)

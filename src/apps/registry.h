@@ -76,6 +76,8 @@ struct registry;
 /* "none" stores nothing: a put fails, and the compiled-in texts are in force. */
 bool registry_open(str url, const struct clock *clock, struct registry **out,
                    struct err *e) MUST_USE;
+/* Only to read, also in a folder that may not be written. A missing store is as "none". */
+bool registry_open_read(str url, struct registry **out, struct err *e) MUST_USE;
 void registry_close(struct registry *r); /* NULL: nothing */
 /* Moves are written to the audit log of this store from now on; lent. */
 void registry_audit(struct registry *r, struct store *s);

@@ -20,7 +20,10 @@ static bool file_fail(struct err *e, const char *what, const char *path)
 {
     int why = errno;
 
-    err_sys(e, "%s %s", what, path);
+    if (path[0])
+        err_sys(e, "%s %s", what, path);
+    else
+        err_sys(e, "%s a file: its name is empty", what);
     if (why == ENOENT)
         e->code = ERR_NOT_FOUND;
     return false;

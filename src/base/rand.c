@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/rand.h"
 
+#include "base/ctype.h"
+
 #include <errno.h>
 #include <sys/random.h>
 
@@ -138,6 +140,18 @@ static void rand_format_id(uint64_t high, uint64_t low, char out[RAND_ID_SIZE])
     for (size_t i = 0; i < COUNT_OF(groups); i++)
         memcpy(out + groups[i].to, digits + groups[i].from, groups[i].size);
     out[RAND_ID_SIZE - 1] = '\0';
+}
+
+bool rand_is_id(str text)
+{
+    static const char shape[] = "xxxxxxxx-xxxx-7xxx-xxxx-xxxxxxxxxxxx";
+
+    if (text.n != RAND_ID_SIZE - 1)
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        if (shape[i] == 'x' ? char_lower_hex_value(text.p[i]) < 0 : text.p[i] != shape[i])
+            return false;
+    return true;
 }
 
 str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE])

@@ -66,5 +66,7 @@ void rand_ids_release(struct rand_ids *ids);
 
 /* The next id, in lower case; the returned text is in out. */
 str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE]);
+/* Whether the text looks like an id of rand_id. */
+bool rand_is_id(str text);
 /* The same with a wall time that the caller has just read. */
 str rand_id_at(struct rand_ids *ids, int64_t wall_ms, char out[RAND_ID_SIZE]);

@@ -11,7 +11,7 @@ enum { CONFIG, LIMIT, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
-    [LIMIT] = {"limit", 'n', "N", NULL, "of list: how many (default: 50)"},
+    [LIMIT] = {"limit", 'n', "N", NULL, "list: how many (default: 50)"},
     [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
 };
 
@@ -26,7 +26,7 @@ static const struct history_column columns[] = {
 
 static const char *audit_verb(size_t index)
 {
-    return NAME_OF(index, "verify", "list", NULL);
+    return NAME_OF(index, "list", "verify", NULL);
 }
 
 static int cli_audit_verify(struct history *h, struct cli *cli, bool json)

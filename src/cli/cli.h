@@ -39,7 +39,7 @@ struct cli_option {
     char letter;         /* or 0 */
     const char *value;   /* the name of the value in help; NULL for a flag */
     const char *choices; /* the allowed values, separated by spaces, or NULL */
-    const char *help;
+    const char *help;    /* "list, show: ..." goes only with these values of the first word */
 };
 
 struct cli_command;

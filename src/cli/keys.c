@@ -18,14 +18,14 @@
 enum { CONFIG, ROLE, MODELS, LEVELS, RPM, TPM, SPEND, REASONING, JSON };
 
 static const struct cli_option options[] = {
-    [CONFIG] = {"config", 'c', "FILE", NULL, "of list: the file (default: rationale.yaml)"},
-    [ROLE] = {"role", 0, "ROLE", "client operator", "of new: an operator sees all of the record"},
-    [MODELS] = {"models", 0, "A,B", NULL, "of new: only these models"},
-    [LEVELS] = {"levels", 0, "A,B", NULL, "of new: only these reasoning levels"},
-    [RPM] = {"rpm", 0, "N", NULL, "of new: requests a minute"},
-    [TPM] = {"tpm", 0, "N", NULL, "of new: tokens a minute"},
-    [SPEND] = {"spend-usd", 0, "USD", NULL, "of new: its total spending limit"},
-    [REASONING] = {"reasoning", 0, "WHAT", "show hide", "of new: whether it gets reasoning"},
+    [CONFIG] = {"config", 'c', "FILE", NULL, "list: the file (default: rationale.yaml)"},
+    [ROLE] = {"role", 0, "ROLE", "client operator", "new: an operator sees all of the record"},
+    [MODELS] = {"models", 0, "A,B", NULL, "new: only these models"},
+    [LEVELS] = {"levels", 0, "A,B", NULL, "new: only these reasoning levels"},
+    [RPM] = {"rpm", 0, "N", NULL, "new: requests a minute"},
+    [TPM] = {"tpm", 0, "N", NULL, "new: tokens a minute"},
+    [SPEND] = {"spend-usd", 0, "USD", NULL, "new: its total spending limit"},
+    [REASONING] = {"reasoning", 0, "WHAT", "show hide", "new: whether it gets reasoning"},
     [JSON] = {"json", 0, NULL, NULL, "the result as JSON"},
 };
 

@@ -152,6 +152,10 @@ static bool option_set(struct cli *cli, const struct cli_option *o, int index, c
             CLI_USAGE, "--%s is \"%s\"; it must be one of: %s", o->name, value, o->choices);
         return false;
     }
+    if (o->value && !value[0] && str_is_one_of(str_c(o->value), "FILE DIR FOLDER")) {
+        cli_complain(CLI_USAGE, "--%s is empty; it must be the name of a file or folder", o->name);
+        return false;
+    }
     assert(index < CLI_OPTIONS_MAX);
     if (index < 0)
         cli_set_color(cli, str_c(value));
@@ -259,21 +263,64 @@ static bool cli_bad_word(const struct cli_command *c, const char *word)
     return false;
 }
 
+static bool option_is_value(const struct cli_command *c, str word)
+{
+    const char *value;
+
+    for (size_t i = 0; (value = c->values(i)); i++)
+        if (str_eq(word, str_c(value)))
+            return true;
+    return false;
+}
+
 static bool option_add_word(const struct cli_command *c, const char *word, struct cli_args *args)
 {
-    const char *value = NULL;
-
     if (args->word_count == c->word_max)
         return cli_too_many(c, word) == CLI_OK;
-    if (c->values && args->word_count == 0) {
-        for (size_t i = 0; (value = c->values(i)); i++)
-            if (str_eq(str_c(word), str_c(value)))
-                break;
-        if (!value)
-            return cli_bad_word(c, word);
-    }
+    if (c->values && args->word_count == 0 && !option_is_value(c, str_c(word)))
+        return cli_bad_word(c, word);
     assert(args->word_count < CLI_WORDS_MAX);
     args->words[args->word_count++] = word;
+    return true;
+}
+
+/* Whether an option goes with a verb. If its help begins with verbs, as "approve, deny: why" does,
+ * it goes only with those. */
+static bool option_goes_with(const struct cli_command *c, str help, str verb)
+{
+    bool named = false;
+    str verbs = str_slice(help, 0, str_find(help, STR(": ")));
+
+    if (verbs.n == help.n)
+        return true;
+    while (verbs.n) {
+        str one = str_trim(str_cut(&verbs, ','));
+
+        if (!option_is_value(c, one))
+            return true; /* a sentence with a colon */
+        named = named || str_eq(one, verb);
+    }
+    return named;
+}
+
+/* Without a verb the first one is meant. */
+static bool option_check_verb(const struct cli_command *c, const struct cli_args *args)
+{
+    const char *verb = args->word_count ? args->words[0] : c->values(0);
+
+    for (size_t i = 0; i < c->option_count; i++) {
+        str help = str_c(c->options[i].help), verbs = str_slice(help, 0, str_find(help, STR(": ")));
+
+        if (args->value[i] && !option_goes_with(c, help, str_c(verb))) {
+            cli_complain(CLI_USAGE,
+                         "--%s does not go with %s %s: it is an option of " STR_FMT,
+                         c->options[i].name,
+                         c->name,
+                         verb,
+                         STR_ARG(verbs));
+            return false;
+        }
+    }
     return true;
 }
 
@@ -299,5 +346,5 @@ bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *con
                            : !option_add_word(c, argv[i], args))
             return false;
     }
-    return true;
+    return args->help || !c->values || option_check_verb(c, args);
 }

@@ -18,10 +18,10 @@ enum { CONFIG, NAME, PARENT, RUN, SCORES, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
-    [NAME] = {"name", 0, "NAME", NULL, "of list: only versions of this prompt"},
-    [PARENT] = {"parent", 0, "ID", NULL, "of add: the version it was made from"},
-    [RUN] = {"run", 0, "ID", NULL, "of add: the run that made it"},
-    [SCORES] = {"scores", 0, "JSON", NULL, "of add: how it did"},
+    [NAME] = {"name", 0, "NAME", NULL, "list: only versions of this prompt"},
+    [PARENT] = {"parent", 0, "ID", NULL, "add: the version it was made from"},
+    [RUN] = {"run", 0, "ID", NULL, "add: the run that made it"},
+    [SCORES] = {"scores", 0, "JSON", NULL, "add: how it did"},
     [JSON] = {"json", 0, NULL, NULL, "the result as JSON"},
 };
 
@@ -40,9 +40,15 @@ static const char *prompts_verb(size_t index)
     return NAME_OF(index, "list", "show", "add", "approve", "activate", "retire", NULL);
 }
 
-static bool prompts_open_registry(struct prompts *p, struct err *e)
+static bool prompts_open_write(struct prompts *p, struct err *e)
 {
-    return p->registry || registry_open(p->config->store_url, &clock_real, &p->registry, e);
+    assert(!p->registry);
+    return registry_open(p->config->store_url, &clock_real, &p->registry, e);
+}
+
+static bool prompts_open_read(struct prompts *p, struct err *e)
+{
+    return p->registry || registry_open_read(p->config->store_url, &p->registry, e);
 }
 
 static void prompts_put(struct prompts *p)
@@ -110,7 +116,7 @@ static int cli_prompts_list(struct prompts *p)
     struct err e;
     size_t n = 0;
 
-    if (!prompts_open_registry(p, &e) ||
+    if (!prompts_open_read(p, &e) ||
         !registry_list(p->registry, str_c(p->args->value[NAME]), &p->arena, &all, &n, &e))
         return history_fail(&e);
     n = prompts_with_built_in(p, &all, n);
@@ -158,7 +164,7 @@ static int prompts_show(struct prompts *p, str id)
     struct err e;
 
     if (!prompts_is_built_in(p, id, &v) &&
-        (!prompts_open_registry(p, &e) || !registry_get(p->registry, id, &p->arena, &v, &e)))
+        (!prompts_open_read(p, &e) || !registry_get(p->registry, id, &p->arena, &v, &e)))
         return history_fail(&e);
     if (p->args->value[JSON]) {
         json_out_init(&o, &p->out);
@@ -194,7 +200,7 @@ static int prompts_add(struct prompts *p, const char *name, const char *file)
         v.components = arena_dup(&p->arena, buf_str(&p->out));
         buf_reset(&p->out);
     }
-    if (!prompts_open_registry(p, &e))
+    if (!prompts_open_write(p, &e))
         return history_fail(&e);
     if (!registry_put(p->registry, &v, &p->arena, &id, &e)) {
         err_prefix(&e, "%s: ", file);
@@ -234,7 +240,7 @@ static int prompts_by_ourselves(struct prompts *p, str id, enum prompt_state to,
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     if (!store_open(&o, &p->store, &e))
         return daemon_complain(daemon, &e);
-    if (!prompts_open_registry(p, &e))
+    if (!prompts_open_write(p, &e))
         return history_fail(&e);
     registry_audit(p->registry, p->store);
     return registry_move(p->registry, id, to, STR("cli"), &e) ? CLI_OK : cli_fail(&e);

@@ -339,8 +339,8 @@ static bool runs_check_values(struct runs *r, const struct verb *v)
         cli_complain(CLI_USAGE, "SEQ must be the number of the call that waits");
         return false;
     }
-    if (v->words == 3 && (!runs_arguments_ok(changed) || (changed && v->run == runs_deny_run))) {
-        cli_complain(CLI_USAGE, "--arguments must be a JSON object, and goes with approve");
+    if (!runs_arguments_ok(changed)) {
+        cli_complain(CLI_USAGE, "--arguments must be a JSON object");
         return false;
     }
     r->seq = (int64_t)seq;

@@ -339,6 +339,8 @@ void login_handle(struct exchange *ex)
 
 void logout_handle(struct exchange *ex)
 {
+    if (!exchange_members(ex, ""))
+        return;
     login_close(ex->worker->daemon->login,
                 cookie_value(http1_find(server_request(ex->x), STR("cookie"))));
     login_send_cookie(ex, STR(""), 0);

@@ -317,8 +317,8 @@ static bool ingest_step(struct ingest *t, bool hurry, struct err *e)
 
     if (ingest_is_stopping(t) || journal_hurries(t->o.journal, hurry) != hurry)
         return true;
-    /* Another process may use the store now. The database's own lock is enough: the records of a
-     * journal that was deleted are nowhere else. */
+    /* Another process may use the store now. The lock of an SQLite database is enough; PostgreSQL
+     * has none, and another process could take in the same records. */
     if (!store_lock_check(t->o.lock, e) ||
         (t->o.lock->fd < 0 && !journal_check_lock(t->o.journal, e)))
         return false;

@@ -16,13 +16,16 @@ static bool journal_take_lock(struct journal *j, struct err *e)
 {
     char path[FILE_PATH_MAX + 8];
 
+    j->folder = open(j->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (j->folder < 0)
+        return err_sys(e, "open %s", j->dir);
     (void)snprintf(path, sizeof path, "%s/lock", j->dir);
     return store_lock_take(&j->lock_file, path, e);
 }
 
 bool journal_check_lock(const struct journal *j, struct err *e)
 {
-    return store_lock_check(&j->lock_file, e);
+    return !lock_is_file(j->folder, j->dir) || store_lock_check(&j->lock_file, e);
 }
 
 /* The versions are looked at before anything is changed. */
@@ -67,7 +70,7 @@ bool journal_open(const struct journal_options *o, struct journal **out, struct 
     struct journal *j = base_alloc(sizeof *j);
 
     assert(o->queue_size_max > 0 && o->queue_size_max <= FRAME_BODY_MAX);
-    *j = (struct journal){.o = *o, .lock_file = STORE_LOCK_NONE, .fd = -1};
+    *j = (struct journal){.o = *o, .lock_file = STORE_LOCK_NONE, .folder = -1, .fd = -1};
     j->acks_last = &j->acks;
     j->gather_ms = JOURNAL_GATHER_MS;
     if (!j->o.segment_size)
@@ -161,6 +164,8 @@ void journal_free(struct journal *j)
     journal_stop(j);
     journal_acks_expire(j, true);
     store_lock_release(&j->lock_file);
+    if (j->folder >= 0)
+        close(j->folder);
     segment_list_release(&j->segments);
     base_unreserve(j->front.p, j->o.queue_size_max);
     free(j->front.filling);

@@ -63,7 +63,8 @@ struct journal_item {
 /* Locks the folder, reads its files and drops an incomplete end. */
 bool journal_open(const struct journal_options *o, struct journal **out, struct err *e) MUST_USE;
 bool journal_start(struct journal *j, struct journal_place taken, struct err *e) MUST_USE;
-/* Whether this process still has the lock of the folder (lock.h). */
+/* Whether no other process can take in the records: this one still has the lock of the folder
+ * (lock.h), or the folder was deleted, or moved together with the lock. */
 bool journal_check_lock(const struct journal *j, struct err *e) MUST_USE;
 
 /* The writer ends once everything queued is on disk or refused. */

@@ -54,6 +54,7 @@ struct journal {
     struct journal_options o;
     char dir[FILE_PATH_MAX];
     struct store_lock lock_file;
+    int folder; /* open, so that no other folder gets its inode */
     uint64_t first_new;
 
     pthread_mutex_t lock;

@@ -76,6 +76,10 @@ struct query_page {
     str sort;     /* "": "-started_at_us" */
 };
 
+/* "sort|value|id" as an opaque text and back. */
+str cursor_make(struct arena *a, str sort, str value, str id);
+bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id,
+                 struct err *e) MUST_USE;
 /* Whether a list in this order (query_page.sort; "": in any) may have given this cursor. */
 bool query_cursor_check(str cursor, str sort, struct err *e) MUST_USE;
 /* {sessions, pagination, filters_applied, searched_back_to_us} */

@@ -237,10 +237,7 @@ void usage_from(struct sql *q, const struct query_asker *a, const struct query_f
 str overview_application(str route);
 void overview_where_application(struct sql *q, const char *column, str app, struct arena *a);
 
-/* query_cursor.c: "sort|value|id" as an opaque text and back. */
-str cursor_make(struct arena *a, str sort, str value, str id);
-bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id,
-                 struct err *e) MUST_USE;
+/* query_cursor.c */
 str cursor_make_pair(struct arena *a, str sort, int64_t x, int64_t y);
 bool cursor_read_pair(struct arena *a, str cursor, str sort, int64_t *x, int64_t *y,
                       struct err *e) MUST_USE;

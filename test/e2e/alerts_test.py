@@ -127,7 +127,7 @@ class Alerts(unittest.TestCase):
             self.assertEqual(status, 413, r)
             self.assertEqual(d.ask("GET", "/processing-status/nothing")[0], 404)
             self.assertEqual(d.ask("PUT", "/alerts", {})[0], 405)
-            for query in ("limit=x", "limit=0", "limit=-1", "status=done"):
+            for query in ("limit=x", "limit=0", "limit=-1", "status=done", "before=abc", "before=000000000000000000000000000000000000"):
                 status, r = d.ask("GET", f"/api/v1/incidents?{query}")
                 self.assertEqual(status, 422, query)
                 self.assertIn(query.split("=")[0], r["detail"]["message"])

@@ -527,6 +527,30 @@ class Sentences(Case):
             with self.subTest(words):
                 self.bad(run(*words, cwd=self.folder), 2, said)
 
+    def test_options_of_other_verbs_are_refused(self):
+        for words, said in ((["runs", "--arguments", "{}"], "--arguments does not go with runs list: it is an option of approve"),
+                            (["runs", "show", "x", "--status", "done"], "--status does not go with runs show"),
+                            (["runs", "deny", "x", "1", "--arguments", "{}"], "an option of approve"),
+                            (["prompts", "list", "--scores", "{}"], "an option of add"),
+                            (["audit", "verify", "-n", "3"], "--limit does not go with audit verify"),
+                            (["keys", "hash", "--rpm", "3"], "an option of new"),
+                            (["notify", "test", "x", "--json"], "an option of list"),
+                            (["incidents", "show", "x", "--limit", "3"], "an option of list"),
+                            (["policy", "--reason", "x"], "--reason does not go with policy versions: "
+                             "it is an option of confirm, reject, review")):
+            with self.subTest(words):
+                self.bad(run(*words, cwd=self.folder), 2, said)
+        self.assertEqual(run("audit", "-n", "3", cwd=self.folder).code, 0)
+
+    def test_an_empty_file_name_is_called_one(self):
+        (self.folder / "case.json").write_text("{}")
+        for words, said, code in ((["serve", "--config", ""], "--config is empty; it must be the name of a file", 2),
+                                  (["mcp", "--replay="], "--replay is empty", 2),
+                                  (["investigate", ""], "its name is empty", 1),
+                                  (["prompts", "add", "x", ""], "its name is empty", 1)):
+            with self.subTest(words):
+                self.bad(run(*words, cwd=self.folder), code, said)
+
     def test_a_status_has_its_colour_on_a_terminal_only(self):
         with sqlite3.connect(self.folder / "history.db") as db:
             for status in ("done", "failed", "waiting"):

@@ -78,10 +78,19 @@ class Commands(unittest.TestCase):
         folder.chmod(0o555)
         self.addCleanup(folder.chmod, 0o755)
         nobody = {"user": 65534} if os.geteuid() == 0 else {}
-        for words in (["list", "-n", "100"], ["show", "cli-1"], ["search", "walrus"], ["export", "--format", "json"]):
+        for words, said in ((["list", "-n", "100"], "cli-1"), (["show", "cli-1"], "cli-1"), (["search", "walrus"], "cli-1"),
+                            (["export", "--format", "json"], "cli-1"), (["prompts"], "built in")):
             r = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, check=False, **nobody)
             self.assertEqual((r.returncode, r.stderr), (0, ""), words)
-            self.assertIn("cli-1", r.stdout)
+            self.assertIn(said, r.stdout)
+
+    def test_reading_makes_no_store(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "rationale.yaml").write_text(json.dumps({"providers": {
+            "p": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": ["m"]}}}))
+        for words, code in ((["list"], 6), (["runs"], 6), (["incidents"], 6), (["prompts"], 0), (["prompts", "show", "policy@0"], 1)):
+            self.assertEqual(run(*words, cwd=folder).code, code, words)
+        self.assertEqual([f.name for f in folder.iterdir()], ["rationale.yaml"])
 
     def test_show_tells_a_session_and_a_call(self):
         for what in ("cli-1", self.id):

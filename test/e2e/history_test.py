@@ -692,7 +692,10 @@ class Keys(Case):
         self.assertEqual(ask("/api/v1/history/sessions/of-alice", "", headers=c).status, 200)
         self.assertEqual(ask("/api/v1/history/sessions/of-bob", "", headers=c).status, 404)
         self.wrong(ask("/api/v1/logout", "", "POST", headers={**c, "origin": "http://evil"}), 403)
-        self.assertEqual(ask("/api/v1/logout", "", "POST", headers=c).status, 200)
+        for body, code in (("{", 400), ('{"all": true}', 400), ("[]", 400)):
+            self.wrong(ask("/api/v1/logout", "", "POST", body, headers=c), code)
+        self.assertEqual(ask("/api/v1/history/sessions/of-alice", "", headers=c).status, 200)
+        self.assertEqual(ask("/api/v1/logout", "", "POST", "{}", headers=c).status, 200)
         self.wrong(ask("/api/v1/history/sessions/of-alice", "", headers=c), 401)
         self.wrong(ask("/api/v1/login", "", "POST", json.dumps({"key": "sk-wrong"})), 401)
         self.wrong(ask("/api/v1/login", "", "POST", "{"), 400)

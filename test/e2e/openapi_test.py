@@ -468,6 +468,7 @@ class Applications(unittest.TestCase):
                 continue  # the demo defines no agents; agent_runs_test.py tests them
             of = [p for p in operation.get("parameters", []) if p["in"] == "query"]
             known = {"case_id": "told", "document_id": "p", "version": "2026.1", "as_of_date": "2026-06-01",
+                     "before": "01924f6e-8a51-7c3e-9b1f-5d2e8c7a4f60", "cursor": b"labels|a|".hex(),
                      "result_id": self.get("/api/v1/policy/results")["results"][0]["result_id"]}
             must = urllib.parse.urlencode({p["name"]: known[p["name"]] for p in of if p.get("required")})
             queries = ["?" + must] if must else [""] + [

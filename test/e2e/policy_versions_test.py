@@ -547,6 +547,8 @@ class Queue(Plan):
             page = self.get("labels", limit=50, cursor=page["next_cursor"])
         self.assertEqual((page["labels"], seen + [c["case_id"] for c in page["cases"]]), (30, [f"vague-{i}" for i in range(count)]))
         self.assertIn("limit", self.get("labels", 422, limit="0")["detail"]["message"])
+        for cursor in ("abc", "run-001", "6c", "72756e2d3030317c7c"):
+            self.assertIn("next_cursor", self.get("labels", 422, cursor=cursor)["detail"]["message"])
         folder = self.gateway.folder / "labelled"
         self.assertIn(f"{count} labelled case{'' if count == 1 else 's'} in", self.cli("labels", "--out", str(folder)).out.decode())
         self.assertEqual(len(list(folder.glob("*.json"))), count)

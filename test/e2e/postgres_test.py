@@ -5,8 +5,10 @@ and erasure.
     tools/postgres-run test/e2e/postgres_test.py BINARY SOURCE_ROOT
 """
 # SPDX-License-Identifier: Apache-2.0
+import ctypes
 import json
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -19,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from gateway import PATIENCE, until
-from on_postgres import ALICE, BOB, OPERATOR, SERVER, OnPostgres, psql
+from on_postgres import ALICE, BOB, OPERATOR, SERVER, OnPostgres, connections, psql
 from scripted_model import Model, results
 
 
@@ -127,6 +129,34 @@ class Alone(OnPostgres):
             self.assertEqual(self.said(g, "cut"), [0, 1, 2, 3, 4])
             self.call(g, "after")
             until(lambda: self.ask(g, "GET", "/api/v1/history/sessions/after")[0] == 200)
+
+    def test_calls_in_a_journal_that_is_away_reach_the_tables(self):
+        for away in (shutil.rmtree, lambda folder: folder.rename(folder.with_name("away"))):
+            with self.gateway() as g:
+                self.call(g, g.folder.name + "-1")
+                until(lambda: g.folder.name + "-1" in self.sessions())
+                lock = connections.connect(self.database)
+                connections.lib.PQclear(ctypes.c_void_p(connections.lib.PQexec(
+                    lock, b"BEGIN; LOCK TABLE llm_interactions IN EXCLUSIVE MODE")))
+                self.call(g, g.folder.name + "-2")
+                away(g.folder / "spool")
+                health = json.loads(self.ask(g, "GET", "/health")[1])
+                self.assertEqual(health["status"], "unhealthy")
+                self.assertIn("spool was moved or deleted", health["message"])
+                self.assertEqual(self.ask(g, "POST", "/v1/chat/completions", {
+                    "model": "plain", "messages": [{"role": "user", "content": "hi"}]})[0], 503)
+                self.assertNotIn(g.folder.name + "-2", self.sessions())
+                connections.lib.PQfinish(lock)
+                until(lambda: g.folder.name + "-2" in self.sessions())
+
+    def test_a_daemon_whose_journal_lock_was_deleted_takes_nothing_in(self):
+        with self.gateway() as g:
+            self.call(g, "one")
+            until(lambda: "one" in self.sessions())
+            (g.folder / "spool" / "lock").unlink()
+            self.call(g, "two")
+            until(lambda: "lock was deleted or replaced" in g.log_tail())
+            self.assertEqual(self.sessions(), ["one"])
 
     def test_a_start_waits_for_a_server_that_is_starting(self):
         """The address refuses connections as a starting server does, and then leads to the server."""

@@ -221,6 +221,14 @@ static bool status_read_filter(const struct app_request *q, struct alert_table_f
         return false;
     }
     f->count_max = (size_t)n;
+    if (f->before.n && !rand_is_id(f->before)) {
+        app_fail(r,
+                 422,
+                 "validation_failed",
+                 "before: must be the alert_id of an incident, such as "
+                 "01924f6e-8a51-7c3e-9b1f-5d2e8c7a4f60");
+        return false;
+    }
     if (!known)
         app_fail(r,
                  422,

@@ -7,11 +7,13 @@
 #include "apps/policy/passage.h"
 #include "apps/policy/routes.h"
 #include "apps/policy/rule/rule.h"
+#include "store/query.h"
 
 #define FACTS_SHOWN 200
 #define REASON_MAX 2000
 #define QUEUE_LIMIT 50
 #define LABEL_LIMIT 100
+#define LABEL_CURSOR STR("labels")
 #define LABEL_ARENA_MAX ((size_t)1 << 30)
 
 str policy_who(const struct app_request *q)
@@ -376,8 +378,8 @@ static bool review_label_case(const struct policy_label *l, size_t n, struct jso
 
 void policy_labels_get(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct policy_label_page page = {.document_id = app_query(q, "document_id"),
-                                     .after = app_query(q, "cursor")};
+    struct policy_label_page page = {.document_id = app_query(q, "document_id"), .after = STR("")};
+    str cursor = app_query(q, "cursor"), none;
     struct policy_labels labels;
     int64_t limit;
     struct json_out o;
@@ -386,6 +388,10 @@ void policy_labels_get(void *app, const struct app_request *q, struct app_reply 
 
     if (!policy_limit_of(q, LABEL_LIMIT, &limit, r))
         return;
+    if (cursor.n && !cursor_read(q->arena, cursor, LABEL_CURSOR, &page.after, &none, &e)) {
+        app_fail(r, 422, "validation_error", "%s: give the next_cursor of a page", e.text);
+        return;
+    }
     page.cases_max = limit < POLICY_LABEL_CASES_MAX ? (size_t)limit : POLICY_LABEL_CASES_MAX;
     labels.n = 0;
     labels.more = false;
@@ -399,7 +405,9 @@ void policy_labels_get(void *app, const struct app_request *q, struct app_reply 
     json_out_end(&o);
     assert(!labels.more || labels.n > 0);
     json_member_i64(&o, "labels", (int64_t)labels.n);
-    json_member_str_or_null(
-        &o, "next_cursor", labels.more ? labels.list[labels.n - 1].run : STR(""));
+    cursor = labels.more
+                 ? cursor_make(q->arena, LABEL_CURSOR, labels.list[labels.n - 1].run, STR(""))
+                 : STR("");
+    json_member_str_or_null(&o, "next_cursor", cursor);
     app_reply_end(r, &o, ok, &e);
 }
