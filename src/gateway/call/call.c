@@ -568,6 +568,7 @@ void call_commit(struct call *c)
 {
     if (c->client.received == CALL_RECEIVED_NOTHING)
         c->client.received = CALL_RECEIVED_EARLIER;
+    c->reply.speaks = true; /* no other attempt can follow, so nothing has to wait */
 }
 
 void call_pause(struct call *c)
