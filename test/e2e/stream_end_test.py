@@ -274,14 +274,14 @@ def front(dialect):
 class Front(Case):
     """The provider fails before the model has said something."""
 
-    def begin(self, dialect, first, rest):
+    def begin(self, dialect, first, rest, at=None):
         up = World.up
         up.first, up.rest = first, rest
         up.type = "application/x-ndjson" if dialect == "ollama" else "text/event-stream"
         up.seen.clear()
         up.asked.clear()
         path, body = ask_in(dialect, f"{dialect}-m", "hi", True)
-        c = http.client.HTTPConnection("127.0.0.1", World.falls.port, timeout=PATIENCE)
+        c = http.client.HTTPConnection("127.0.0.1", (at or World.falls).port, timeout=PATIENCE)
         c.request("POST", path, json.dumps(body), {"content-type": "application/json"})
         self.assertTrue(up.asked.wait(PATIENCE))
         return c
@@ -303,6 +303,18 @@ class Front(Case):
                     self.assertIn(b"the other", got)
                     self.assertNotIn(b'"error":{', got)
                     self.assertNotIn(b"starting", got)
+
+    def test_without_another_provider_the_error_has_its_status(self):
+        for dialect, errors in ERRORS.items():
+            with self.subTest(dialect):
+                c = self.begin(dialect, front(dialect), errors[0], World.shown)
+                time.sleep(0.1)
+                World.up.seen.set()
+                r = c.getresponse()
+                got = r.read()
+                c.close()
+                self.assertGreaterEqual(r.status, 500)
+                self.assertIn("verloaded", json.dumps(json.loads(got)["error"]))
 
     def test_a_front_is_sent_when_the_client_would_wait_for_long(self):
         for dialect in ERRORS:
