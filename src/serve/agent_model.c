@@ -476,6 +476,7 @@ void agent_model_handle(struct exchange *ex)
                                   .request = &ex->request,
                                   .key = ex->key,
                                   .show = exchange_reasoning_asked(h)};
+    uint64_t answers;
 
     assert(!ex->app_call && agent_model_is(ex->request.model));
     if (!exchange_may_use(ex, ex->request.model)) {
@@ -484,6 +485,15 @@ void agent_model_handle(struct exchange *ex)
     }
     if (!exchange_reasoning_valid(ex))
         return;
+    if (str_u64(ex->request.n, &answers) && answers > 1) {
+        exchange_fail(
+            ex,
+            400,
+            "unsupported_parameter",
+            "%s: an agent gives one answer to a request: send one request for each answer",
+            ex->wire->dialect == CHAT_GEMINI ? "generationConfig.candidateCount" : "n");
+        return;
+    }
     *c = (struct app_call){
         .wire = ex->wire,
         .id = ex->id,

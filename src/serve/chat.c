@@ -318,7 +318,7 @@ static void serve_chat_keep_alive(void *ctx)
     uint64_t quiet_ms = (loop_now_ns(ex->worker->gl.loop) - ex->last_ns) / CLOCK_NS_PER_MS;
 
     assert(!ex->ended);
-    if (quiet_ms >= every_ms && ex->call && ex->out.n == 0 && !ex->error) {
+    if (quiet_ms >= every_ms && ex->call && !ex->last && !ex->error) {
         call_commit(ex->call);
         wire_encode_ping(&ex->encoder);
         serve_chat_flush(ex);

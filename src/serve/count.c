@@ -3,11 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
+#include "agents/definition.h"
 #include "base/json_get.h"
 #include "gateway/input_tokens.h"
 #include "gateway/level.h"
 #include "gateway/provider.h"
 #include "gateway/upstream.h"
+#include "serve/agent_model.h"
 #include "serve/internal.h"
 
 struct count {
@@ -256,11 +258,22 @@ static void serve_count_ask_provider(struct count *k, const struct config_route 
 /* The request was read: decides who counts. */
 static void serve_count_begin(struct exchange *ex, bool boxed)
 {
+    str model = ex->request.model;
     struct count *k;
     struct level level;
     struct err e;
 
     assert(!ex->job);
+    if (agent_model_is(model) && exchange_may_use(ex, model) &&
+        agents_find(ex->setup->config, str_slice(model, 6, model.n))) {
+        exchange_fail(
+            ex,
+            400,
+            "unsupported_model",
+            "the tokens of a request to an agent cannot be counted before it runs, because "
+            "its prompt, tools and steps add to them: count with the agent's own model");
+        return;
+    }
     if (!level_choose(ex->setup->config, &ex->request, STR(""), ex->key, &level, &e)) {
         exchange_fail(ex, 404, "model_not_found", "%s", e.text);
         return;

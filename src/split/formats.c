@@ -370,7 +370,13 @@ static const struct split_mark think_any[] = {
     ANY_TOOLS("<minimax:tool_call>", "</minimax:tool_call>", 5, SPLIT_CALLS_INVOKE),
     ANY_TOOLS("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", 6,
               SPLIT_CALLS_KIMI_K2),
-    ANY_TOOLS("<|tool_call_start|>", "<|tool_call_end|>", 7, SPLIT_CALLS_PYTHONIC)};
+    ANY_TOOLS("<|tool_call_begin|>", "<|tool_call_end|>", 7, SPLIT_CALLS_KIMI_K2),
+    ANY_TOOLS("<|tool_call_start|>", "<|tool_call_end|>", 8, SPLIT_CALLS_PYTHONIC),
+    ANY_TOOLS("<tool_calls>", "</tool_calls>", 9, SPLIT_CALLS_TAGGED),
+    ANY_TOOLS("<TOOLCALL>", "</TOOLCALL>", 10, SPLIT_CALLS_TAGGED),
+    ANY_TOOLS("<function=", "</function>", 11, SPLIT_CALLS_TAGGED),
+    ANY_TOOLS("<function name=", "</function>", 12, SPLIT_CALLS_FUNCTION),
+    M("</tool_call>", .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY)};
 static const struct split_mark budget[] = {
     TAG("<budget:thinking>", "</budget:thinking>", BUDGET_TAG), SIBLINGS};
 /* Formats that only "auto" picks, before those of the table. */

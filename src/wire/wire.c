@@ -294,7 +294,7 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
         d->done = true;
         if (d->wire->decode_end)
             d->wire->decode_end(d);
-        if (!d->started && !d->relays)
+        if (!d->started)
             wire_emit_error(d, "upstream_error", "the provider's reply is empty");
         wire_emit(d, &(struct chat_event){.kind = CHAT_END});
         return;

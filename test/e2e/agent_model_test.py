@@ -73,6 +73,23 @@ class AsModel(unittest.TestCase):
                                                           "messages": MESSAGES})
             self.assertEqual((status, said["type"]), (502, "error"))
 
+    def test_what_an_agent_cannot_do_is_refused(self):
+        contents = [{"role": "user", "parts": [{"text": "hi"}]}]
+        path = "/v1beta/models/agent/librarian"
+        with Model(librarian) as model, Library(model) as d:
+            for at, body, word in (
+                    ("/v1/chat/completions", {"model": "agent/librarian", "messages": MESSAGES, "n": 2}, "n: "),
+                    (path + ":generateContent", {"contents": contents, "generationConfig": {"candidateCount": 2}},
+                     "candidateCount"),
+                    ("/v1/messages/count_tokens", {"model": "agent/librarian", "messages": MESSAGES}, "counted"),
+                    (path + ":countTokens", {"contents": contents}, "counted")):
+                with self.subTest(at):
+                    status, said = d.ask("POST", at, body)
+                    self.assertEqual(status, 400)
+                    self.assertIn(word, said["error"]["message"])
+            status, said = d.ask("POST", "/v1/messages/count_tokens", {"model": "agent/nobody", "messages": MESSAGES})
+            self.assertEqual(status, 404, said)
+
     def test_the_history_is_the_conversation(self):
         with Model(lambda ask: str([m["content"] for m in ask["messages"][1:]])) as model, Library(model) as d:
             said = d.ask("POST", "/v1/chat/completions", {"model": "agent/librarian", "messages": [

@@ -9,6 +9,7 @@ A scripted upstream sends the first frames, waits until the client has them, and
 import http.client
 import json
 import threading
+import time
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -55,7 +56,7 @@ class Upstream:
 
 
 class World:
-    up = shown = hidden = None
+    up = other = shown = hidden = falls = None
 
 
 def setUpModule():
@@ -65,12 +66,21 @@ def setUpModule():
     for name, show in (("shown", True), ("hidden", False)):
         setattr(World, name, Gateway(BINARY, {"store": "none", "reasoning": {"show": show},
                                               "providers": providers}, env={"UPSTREAM_KEY": KEY}).__enter__())
+    World.other = Upstream()
+    World.other.first = events(chunk({"role": "assistant", "content": "the other"}, "stop")) + b"data: [DONE]\n\n"
+    World.other.seen.set()
+    falls = {**{k: {**p, "fallback": ["other"]} for k, p in providers.items()},
+             "other": {"kind": "openai", "base_url": World.other.root + "/v1", "models": {"other-m": "m"}}}
+    World.falls = Gateway(BINARY, {"store": "none", "reasoning": {"show": True}, "timeouts": {"keepalive": "1s"},
+                                   "providers": falls}, env={"UPSTREAM_KEY": KEY}).__enter__()
 
 
 def tearDownModule():
     World.shown.stop()
     World.hidden.stop()
+    World.falls.stop()
     World.up.server.shutdown()
+    World.other.server.shutdown()
 
 
 def events(*docs, named=False):
@@ -247,6 +257,78 @@ class Errors(Case):
         got = self.tail("openai", frame, at=World.hidden)
         self.assertNotIn(b"ponder", got)
         self.assertEqual(json.loads(dispatched(got)[-1][1])["error"]["message"], "overloaded")
+
+
+def front(dialect):
+    """The frames before the first text."""
+    if dialect == "openai":
+        return events(chunk({"role": "assistant", "content": ""}))
+    if dialect == "gemini":
+        return events({"usageMetadata": {"promptTokenCount": 3, "totalTokenCount": 3}, "modelVersion": "m"})
+    if dialect == "ollama":
+        return FIRST[dialect].replace(b"hel", b"")
+    end = b'event: content_block_delta' if dialect == "anthropic" else b"event: response.output_text.delta"
+    return FIRST[dialect][:FIRST[dialect].index(end)]
+
+
+class Front(Case):
+    """The provider fails before the model has said something."""
+
+    def begin(self, dialect, first, rest, at=None):
+        up = World.up
+        up.first, up.rest = first, rest
+        up.type = "application/x-ndjson" if dialect == "ollama" else "text/event-stream"
+        up.seen.clear()
+        up.asked.clear()
+        path, body = ask_in(dialect, f"{dialect}-m", "hi", True)
+        c = http.client.HTTPConnection("127.0.0.1", (at or World.falls).port, timeout=PATIENCE)
+        c.request("POST", path, json.dumps(body), {"content-type": "application/json"})
+        self.assertTrue(up.asked.wait(PATIENCE))
+        return c
+
+    def test_another_provider_answers(self):
+        for dialect, errors in ERRORS.items():
+            unknown = b'{"status":"starting"}\n' if dialect == "ollama" else b'data: {"status":"starting"}\n\n'
+            ends = {"error": errors[0], "cut": b"", **({} if dialect == "ollama" else {"done": b"data: [DONE]\n\n"})}
+            for first, ended in ((front(dialect), "error"), (front(dialect), "cut"), (unknown, "error"),
+                                 (unknown, "cut"), (b"", "cut"), *([(b"", "done")] if "done" in ends else [])):
+                with self.subTest(dialect, first=first, ended=ended):
+                    c = self.begin(dialect, first, ends[ended])
+                    time.sleep(0.1)  # the gateway reads the front by itself
+                    World.up.seen.set()
+                    r = c.getresponse()
+                    got = r.read()
+                    c.close()
+                    self.assertEqual(r.status, 200)
+                    self.assertIn(b"the other", got)
+                    self.assertNotIn(b'"error":{', got)
+                    self.assertNotIn(b"starting", got)
+
+    def test_without_another_provider_the_error_has_its_status(self):
+        for dialect, errors in ERRORS.items():
+            with self.subTest(dialect):
+                c = self.begin(dialect, front(dialect), errors[0], World.shown)
+                time.sleep(0.1)
+                World.up.seen.set()
+                r = c.getresponse()
+                got = r.read()
+                c.close()
+                self.assertGreaterEqual(r.status, 500)
+                self.assertIn("verloaded", json.dumps(json.loads(got)["error"]))
+
+    def test_a_front_is_sent_when_the_client_would_wait_for_long(self):
+        for dialect in ERRORS:
+            with self.subTest(dialect):
+                c = self.begin(dialect, front(dialect), ERRORS[dialect][0])
+                r = c.getresponse()  # before the rest
+                got = r.read1()
+                self.assertTrue(got)
+                World.up.seen.set()
+                got += r.read()
+                c.close()
+                sent = front(dialect).split(b"\n\n")  # a relay may keep the start of an empty block back
+                self.assertTrue(got.startswith(sent[0]), got)
+                self.assertTrue(got.endswith(ERRORS[dialect][0]), got)
 
 
 class Left(Case):

@@ -492,9 +492,9 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
     c->failure->error = error;
     again =
         transient && (call_may_retry(c, &error, wait_ms) || call_next_provider(c) < c->chain.count);
-    /* Text that came in one piece with the error is only taken back for another attempt, or by an
-     * application, which has no use for half an answer. */
-    if (!c->client.sink || (!again && !c->in.inside && c->client.received == CALL_RECEIVED_REPLY) ||
+    /* Text that came with the error is taken back for another attempt, or by an application. */
+    if (!c->client.sink ||
+        (!again && !c->in.inside && c->reply.speaks && c->client.received == CALL_RECEIVED_REPLY) ||
         !call_may_restart(c)) {
         call_log_failure(c, at, &error, STR("none"));
         call_end_with_error(c, &error);
@@ -568,6 +568,7 @@ void call_commit(struct call *c)
 {
     if (c->client.received == CALL_RECEIVED_NOTHING)
         c->client.received = CALL_RECEIVED_EARLIER;
+    c->reply.speaks = true; /* no other attempt can follow, so nothing has to wait */
 }
 
 void call_pause(struct call *c)

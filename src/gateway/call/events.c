@@ -154,10 +154,22 @@ void call_synthesize_usage(struct call *c)
     pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &all});
 }
 
+/* Whether the event is a part of the answer. The others are in the front of a stream, before the
+ * model has said something; an error after them is no reason to keep them. */
+static bool event_speaks(const struct chat_event *ev)
+{
+    const unsigned silent =
+        1u << CHAT_START | 1u << CHAT_KEEP | 1u << CHAT_EXTRA | 1u << CHAT_USAGE | 1u << CHAT_ERROR;
+    bool blank = (ev->kind == CHAT_TEXT || ev->kind == CHAT_REASONING) && !ev->text.n;
+
+    return !(silent >> ev->kind & 1) && !blank;
+}
+
 void call_on_event(void *ctx, const struct chat_event *ev)
 {
     struct call *c = ctx;
 
+    c->reply.speaks |= event_speaks(ev);
     switch (ev->kind) {
     case CHAT_START:
         event_note_start(c, ev);

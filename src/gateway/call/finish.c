@@ -362,6 +362,7 @@ bool call_may_restart(struct call *c)
     c->sum.cut_action = STR("");
     c->sum.usage = chat_usage_none;
     c->client.received = CALL_RECEIVED_NOTHING;
+    c->reply.speaks = false;
     c->attempt.effort = c->attempt.efforts_tried = 0;
     c->attempt.learning = 0;
     c->dropped_tokens = 0;

@@ -108,8 +108,11 @@ struct call_reply {
     enum chat_stop stop;
     bool stop_seen, end_seen, error_seen; /* error_seen: in the current frame */
     bool lasts;                           /* its texts stay in place until call_reply_own */
-    struct chat_usage usage;              /* of this phase */
-    const struct http1_field *headers;    /* those that the client may see */
+    /* A part of the answer has come, or the client has bytes of ours. Until then the client's bytes
+     * wait, so that another attempt can follow. */
+    bool speaks;
+    struct chat_usage usage;           /* of this phase */
+    const struct http1_field *headers; /* those that the client may see */
     size_t header_count;
     struct defer *deferred; /* frames that wait until the start of a text is known; or NULL */
     /* Comments of an event stream before its first event, unchanged; or NULL. */

@@ -439,7 +439,7 @@ void call_on_rest(void *ctx)
 
     call_live_end_bytes(c);
     call_rest_stream(c);
-    if (c->client.sink && c->client.sink->on_rest && c->state < CALL_COMMITTING)
+    if (c->client.sink && c->client.sink->on_rest && c->state < CALL_COMMITTING && c->reply.speaks)
         c->client.sink->on_rest(c->client.ctx);
 }
 

@@ -18,18 +18,19 @@ enum think { THINK_NOT, THINK_BUDGET, THINK_LEVEL };
 static const struct {
     const char *family, *size;
     enum think think;
-    int64_t min, max; /* of a budget; min > 0: it cannot be off */
+    int64_t min, max; /* of a budget */
+    bool always;      /* it cannot be off */
     bool no_minimal, no_medium;
 } models[] = {
-    {"gemini-2.5", "pro", THINK_BUDGET, 128, 32768, false, false},
-    {"gemini-2.5", "lite", THINK_BUDGET, 0, 24576, false, false},
-    {"gemini-2.5", "", THINK_BUDGET, 0, 24576, false, false},
-    {"gemini-1", "", THINK_NOT, 0, 0, false, false},
-    {"gemini-2", "", THINK_NOT, 0, 0, false, false},
-    {"gemini-3-pro", "", THINK_LEVEL, 0, 0, true, true},
-    {"gemini", "pro", THINK_LEVEL, 0, 0, true, false},
-    {"gemini", "", THINK_LEVEL, 0, 0, false, false},
-    {"", "", THINK_LEVEL, 0, 24576, false, false},
+    {"gemini-2.5", "pro", THINK_BUDGET, 128, 32768, .always = true},
+    {"gemini-2.5", "lite", THINK_BUDGET, 512, 24576, .always = false},
+    {"gemini-2.5", "", THINK_BUDGET, 0, 24576, .always = false},
+    {"gemini-1", "", THINK_NOT, 0, 0, .always = false},
+    {"gemini-2", "", THINK_NOT, 0, 0, .always = false},
+    {"gemini-3-pro", "", THINK_LEVEL, 0, 0, .no_minimal = true, .no_medium = true},
+    {"gemini", "pro", THINK_LEVEL, 0, 0, .no_minimal = true},
+    {"gemini", "", THINK_LEVEL, 0, 0, .always = false},
+    {"", "", THINK_LEVEL, 0, 24576, .always = false},
 };
 
 static size_t gemini_patch_model_row(str model)
@@ -102,11 +103,11 @@ static bool gemini_patch_is_off(const struct wire_plan *plan)
 
 static int64_t gemini_patch_budget_of(const struct wire_plan *plan, size_t row)
 {
-    int64_t n = gemini_patch_is_off(plan) ? 0
-                : plan->budget_tokens > 0 ? plan->budget_tokens
-                                          : wire_level_tokens(plan->level);
+    int64_t n = plan->budget_tokens > 0 ? plan->budget_tokens : wire_level_tokens(plan->level);
 
     assert(row < COUNT_OF(models));
+    if (gemini_patch_is_off(plan))
+        return models[row].always ? models[row].min : 0;
     if (n < models[row].min)
         n = models[row].min;
     return models[row].max && n > models[row].max ? models[row].max : n;
