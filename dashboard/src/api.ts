@@ -112,11 +112,25 @@ export interface Event {
   duration_ms: number | null;
 }
 
+// A tool call that waited for a person. word is null until somebody decides.
+export interface SessionApproval {
+  run_id: string;
+  seq: number;
+  tool: string;
+  asked_at_us: number;
+  decided_at_us: number | null;
+  word: string | null;
+  who: string | null;
+  note: string | null;
+  why: string | null;
+}
+
 export interface SessionDetail extends Session {
   alert_data: unknown;
   final_analysis: string | null;
   session_metadata: unknown;
   chronological_timeline: Event[];
+  approvals?: SessionApproval[];
   summary: {
     llm_interaction_count?: number;
     tool_call_count?: number;

@@ -5,6 +5,7 @@ import { send, useApi, type SessionDetail } from "../api";
 import type { Board } from "../calls";
 import { useCell } from "../cell";
 import { fullTime, plural } from "../format";
+import { withApprovals } from "../parts/approved";
 import { Badge, Copy, Disclosure, Json, Loaded, State, Status, Text, Title } from "../parts/basics";
 import { CallCard } from "../parts/call";
 import { eventGroups } from "../parts/event";
@@ -110,8 +111,12 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
   const all = useApi<{ runs: RunRow[] }>(client ? null : `/api/v1/runs?session=${encodeURIComponent(s.session_id)}`).data?.runs ?? [];
   const runs = all.filter((r) => r.app === "agents").reverse();
   const run = runs.length === 1 ? runs[0]?.run_id : undefined;
-  const groups = useMemo(() => eventGroups(events, given, run ? (e) => <a class="anchor" href={`/runs/${encodeURIComponent(run)}#${encodeURIComponent(e.event_id)}`}>run</a> : undefined),
-    [events.length, s, given, run]);
+  const groups = useMemo(() => {
+    const link = (id: string, entry = "") => <a class="anchor" href={`/runs/${encodeURIComponent(id)}${entry && `#${encodeURIComponent(entry)}`}`}>run</a>;
+    const over = ["completed", "failed"].includes(s.status);
+    return withApprovals(eventGroups(events, given, run ? (e) => link(run, e.event_id) : undefined), s.approvals ?? [], over,
+      (id) => runs.some((r) => r.run_id === id) ? link(id) : null);
+  }, [events.length, s, given, run]);
   return (
     <>
       <p class="facts">

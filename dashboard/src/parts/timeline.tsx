@@ -127,7 +127,6 @@ export function Timeline({ groups, hash = "", label = "Timeline", axis = true, b
   const [all, setAll] = useState<boolean | null>(null);
   const [at, setAt] = useState("");
   const scroller = useRef<Scroller | null>(null);
-  const spans: Span[] = items;
   const last = items[items.length - 1]?.key;
 
   const isOpen = (key: string) => folded[key] === undefined ? (all ?? (!compact || key === last || key === hash)) : !folded[key];
@@ -179,7 +178,7 @@ export function Timeline({ groups, hash = "", label = "Timeline", axis = true, b
   ]) : [], [groups, folded]);
   const open = useRef(go);
   open.current = go;
-  const timeAxis = useMemo(() => (axis ? <TimeAxis spans={spans} open={(key) => open.current(key)} /> : null), [items, axis]);
+  const timeAxis = useMemo(() => (axis ? <TimeAxis spans={items.filter((i) => i.kind !== "approval")} open={(key) => open.current(key)} /> : null), [items, axis]);
   const place = items.findIndex((i) => i.key === at);
   return (
     <div class={`steps-page ${long ? "with-outline" : ""} ${outline ? "outline-open" : ""}`}>
