@@ -117,6 +117,9 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
     return withApprovals(eventGroups(events, given, run ? (e) => link(run, e.event_id) : undefined), s.approvals ?? [], over,
       (id) => runs.some((r) => r.run_id === id) ? link(id) : null);
   }, [events.length, s, given, run]);
+  // While a call streams, the page is drawn in each frame: these parts only when the record changes.
+  const parts = useMemo(() => <TouchedParts events={events} />, [events.length, s]);
+  const timeline = useMemo(() => <Timeline groups={groups} hash={hash} />, [groups, hash]);
   return (
     <>
       <p class="facts">
@@ -135,8 +138,8 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
       {!isEmpty(s.alert_data) ? <Disclosure title="What it was given">{() => <Json value={s.alert_data} />}</Disclosure> : null}
       {!isEmpty(s.session_metadata) ? <Disclosure title="Metadata">{() => <Json value={s.session_metadata} />}</Disclosure> : null}
       <GivenParts given={given} />
-      <TouchedParts events={events} />
-      <Timeline groups={groups} hash={hash} />
+      {parts}
+      {timeline}
       {cards.map((c) => <CallCard key={c.id} call={c} />)}
       {s.final_analysis && s.final_analysis !== model[model.length - 1]?.details?.response ? <section class="card"><h2>Final analysis</h2><Markdown text={s.final_analysis} /></section> : null}
     </>
