@@ -19,6 +19,12 @@ import { go, usePlace } from "../route";
 import { runningNow, useAgreement, useSession } from "../watch";
 import { neighbours } from "./sessions";
 
+// The prompt that an application used, and its other metadata.
+function metadataOf(s: SessionDetail): { prompt: string; other: unknown } {
+  const { prompt_id, ...other } = (s.session_metadata ?? {}) as { prompt_id?: unknown };
+  return typeof prompt_id === "string" ? { prompt: prompt_id, other } : { prompt: "", other: s.session_metadata };
+}
+
 function isEmpty(v: unknown): boolean {
   return v == null || v === "" || (typeof v === "object" && Object.keys(v).length === 0);
 }
@@ -110,6 +116,7 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
   const given = useGiven(client && model.length > 1 ? (model[0]?.event_id ?? null) : null);
   const all = useApi<{ runs: RunRow[] }>(client ? null : `/api/v1/runs?session=${encodeURIComponent(s.session_id)}`).data?.runs ?? [];
   const runs = all.filter((r) => r.app === "agents").reverse();
+  const { prompt, other } = metadataOf(s);
   const run = runs.length === 1 ? runs[0]?.run_id : undefined;
   const groups = useMemo(() => {
     const link = (id: string, entry = "") => <a class="anchor" href={`/runs/${encodeURIComponent(id)}${entry && `#${encodeURIComponent(entry)}`}`}>run</a>;
@@ -125,6 +132,7 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
       <p class="facts">
         <Status of={s.status} />
         {s.model ? <Badge>{s.model}</Badge> : null}
+        {prompt ? <span class="quiet">prompt <a href={compareAddress("prompt", "", prompt)}>{prompt}</a></span> : null}
         {s.key_name ? <span class="quiet">key {s.key_name}</span> : null}
         {s.subject ? <span class="quiet">for <Text>{s.subject}</Text></span> : null}
         <span class="quiet">{fullTime(s.started_at_us)}</span>
@@ -136,7 +144,7 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
       {s.error_message ? <p class="problem"><Text>{s.error_message}</Text></p> : null}
       <SessionNumbers s={s} />
       {!isEmpty(s.alert_data) ? <Disclosure title="What it was given">{() => <Json value={s.alert_data} />}</Disclosure> : null}
-      {!isEmpty(s.session_metadata) ? <Disclosure title="Metadata">{() => <Json value={s.session_metadata} />}</Disclosure> : null}
+      {!isEmpty(other) ? <Disclosure title="Metadata">{() => <Json value={other} />}</Disclosure> : null}
       <GivenParts given={given} />
       {parts}
       {timeline}
