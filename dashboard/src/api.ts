@@ -112,11 +112,25 @@ export interface Event {
   duration_ms: number | null;
 }
 
+// A tool call that waited for a person. word is null until somebody decides.
+export interface SessionApproval {
+  run_id: string;
+  seq: number;
+  tool: string;
+  asked_at_us: number;
+  decided_at_us: number | null;
+  word: string | null;
+  who: string | null;
+  note: string | null;
+  why: string | null;
+}
+
 export interface SessionDetail extends Session {
   alert_data: unknown;
   final_analysis: string | null;
   session_metadata: unknown;
   chronological_timeline: Event[];
+  approvals?: SessionApproval[];
   summary: {
     llm_interaction_count?: number;
     tool_call_count?: number;
@@ -354,19 +368,29 @@ export interface Fetched<T> {
 }
 
 // The answer of an address. The old answer stays until the next one arrives, so that nothing flickers.
+const PACE = 4, PACE_MAX_MS = 5000; // a reload waits PACE times as long as the last one took, drawing included
+
 export function useApi<T>(url: string | null): Fetched<T> {
   const [state, set] = useState<{ url: string | null; data: T | null; error: ApiError | null; loading: boolean }>({ url: null, data: null, error: null, loading: true });
   const [turn, setTurn] = useState(0);
   const running = useRef(false);
   const again = useRef(false);
+  const free = useRef(0); // when the next reload may begin
+  const timer = useRef(0);
 
   useEffect(() => {
     if (url === null) return;
     const mine = new AbortController();
+    const began = performance.now();
+    const pace = () => (free.current = performance.now() + Math.min(PACE_MAX_MS, PACE * (performance.now() - began)));
     const over = (change: Partial<typeof state>) => {
       running.current = false;
       set((s) => ({ ...s, data: s.url === url ? s.data : null, ...change, url, loading: false }));
-      if (again.current) setTurn((n) => n + 1);
+      if (change.data) {
+        pace();
+        requestAnimationFrame(() => setTimeout(pace));
+      }
+      if (again.current) reload();
     };
     running.current = true;
     again.current = false;
@@ -379,9 +403,15 @@ export function useApi<T>(url: string | null): Fetched<T> {
   }, [url, turn]);
   // A running request is not aborted for a reload: the next one starts after it.
   const reload = useCallback(() => {
+    const wait = free.current - performance.now();
     if (running.current) again.current = true;
-    else setTurn((n) => n + 1);
+    else if (wait <= 0) setTurn((n) => n + 1);
+    else timer.current ||= window.setTimeout(() => {
+      timer.current = 0;
+      reload();
+    }, wait);
   }, []);
+  useEffect(() => () => clearTimeout(timer.current), []);
   useReturn(reload, state.error !== null);
   return { data: state.data, error: state.error, loading: state.loading, reload };
 }

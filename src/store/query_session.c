@@ -2,9 +2,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json_get.h"
 #include "store/query_calls.h"
 
 #define SEGMENTS_MAX 20000
+#define APPROVALS_MAX 1000 /* of one session */
 
 bool session_find(struct reader *r, const struct query_asker *a, str name, str *id, struct err *e)
 {
@@ -149,6 +151,69 @@ static bool query_one_read(struct reader *r, struct one *x, str id, struct err *
            (x->there || query_one_running(x, id) || query_not_found("session", id, e));
 }
 
+/* ---- the approvals of a session: the calls that waited for a person ---- */
+
+static const struct column approval_columns[] = {
+    {"run_id", "f.run_id", COLUMN_TEXT},
+    {"seq", "f.seq", COLUMN_NUMBER},
+    {"tool", "f.name", COLUMN_TEXT},
+    {"asked_at_us", "f.started_us", COLUMN_NUMBER},
+    {"decided_at_us", "f.ended_us", COLUMN_NUMBER},
+    {"result", "f.result", COLUMN_SKIP},
+};
+enum { APPROVAL_DECIDED = 4, APPROVAL_RESULT };
+
+struct approvals_out {
+    struct reader *r;
+    const struct query_asker *a;
+    struct json_out *o;
+};
+
+/* Until a person decides, the result is the model's reason; the decision contains it. */
+static bool query_approvals_on_row(void *ctx, const struct db_value *v, size_t n)
+{
+    static const char *const members[] = {"word", "who", "note"};
+    struct approvals_out *x = ctx;
+    bool decided = v[APPROVAL_DECIDED].type != DB_NULL;
+    str result = v[APPROVAL_RESULT].type == DB_TEXT ? v[APPROVAL_RESULT].s : STR(""), why = result;
+
+    assert(n == COUNT_OF(approval_columns));
+    json_out_object(x->o);
+    columns_write(approval_columns, n, v, false, x->o);
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        json_member_str_or_null(x->o,
+                                members[i],
+                                decided ? json_copy_member(result, members[i], &x->r->arena)
+                                        : STR(""));
+    if (decided)
+        why = json_copy_member(result, "why", &x->r->arena);
+    json_member_str_or_null(x->o, "why", x->a->hide_reasoning ? STR("") : why);
+    json_out_end(x->o);
+    return true;
+}
+
+static bool query_approvals_write(struct reader *r, const struct query_asker *a, str id,
+                                  struct json_out *o, struct err *e)
+{
+    struct approvals_out x = {r, a, o};
+    struct sql q;
+    bool ok;
+
+    sql_select(&q,
+               approval_columns,
+               COUNT_OF(approval_columns),
+               "agent_runs r JOIN agent_effects f ON f.run_id = r.run_id");
+    sql_where(&q, "f.kind =", db_text(STR("approval")));
+    sql_where(&q, "r.session_id =", db_text(id));
+    sql_where_text(&q, "r.key_name =", a->key_name);
+    sql_add(&q, " ORDER BY f.started_us, f.run_id, f.seq");
+    sql_limit(&q, APPROVALS_MAX, 0);
+    json_member_array(o, "approvals");
+    ok = sql_query(r, &q, (struct db_rows){query_approvals_on_row, &x}, e);
+    json_out_end(o);
+    return ok;
+}
+
 static bool query_one_answer(struct reader *r, const struct query_asker *a, str id,
                              struct json_out *o, struct err *e)
 {
@@ -166,7 +231,7 @@ static bool query_one_answer(struct reader *r, const struct query_asker *a, str 
         json_out_raw(o, ev->json);
     json_out_end(o);
     query_one_summary_write(&x, &sums);
-    return true;
+    return query_approvals_write(r, a, id, o, e);
 }
 
 bool query_session(struct reader *r, const struct query_asker *a, str id, struct buf *out,

@@ -213,6 +213,26 @@ test("a denied call is not made, and the model reads the note", async ({ page })
   assert.match(await step(page, "approval").innerText(), /denied.*Note: the card has expired/s);
 });
 
+test("the session of a run says who decided, with which note", async ({ page }) => {
+  const { run_id, session_id } = await start("librarian", `Please lend me Dune, copy ${++n}`);
+  const { pending } = await result(run_id);
+  await page.goto(`${root}/sessions/${session_id}`);
+  const entry = page.locator("li.event.approval");
+  await until("it waits", async () => /approval\s*library\.lend\s*waits for a person/.test(await entry.innerText()));
+  await post(`/api/v1/runs/${run_id}/answer`, { seq: pending.seq, word: "approve", note: "She may." });
+  await until("the end", async () => (await result(run_id)).status === "done");
+  await until("who decided", async () => {
+    await page.reload();
+    await entry.waitFor();
+    return /approved\s*by \S+[\s\S]*She asked for it[\s\S]*Note: She may\./.test(await entry.innerText());
+  });
+  assert.equal(await page.locator("li.event.approval + li.event.tool .name").innerText(), "lend");
+  await eachLook(page, async (look) => {
+    await shot(page, `agents-session-approval-${look.name}`, { fullPage: true });
+    assert.deepEqual(await faults(page), [], look.name);
+  });
+}, NARROW);
+
 test("what waits is on the page of all agents, and is answered there", async ({ page }) => {
   const { run_id } = await start("librarian", `Please lend me Dune, copy ${++n}`);
   await page.goto(`${root}/agents`);

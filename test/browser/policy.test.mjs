@@ -50,6 +50,17 @@ test("readers that disagree: the sentence in its page beside the fact, light and
   });
 }, NARROW);
 
+test("the session of a case names its prompt, and leads to it", async ({ page }) => {
+  const id = await review("age", { model: true });
+  const [{ session_id, prompt_id }] = (await json(`${root}/api/v1/policy/results?case_id=${id}`)).results;
+  await page.goto(`${root}/sessions/${session_id}`);
+  const link = page.locator("p.facts").getByRole("link", { name: prompt_id });
+  await link.waitFor();
+  assert.equal(await page.getByText("Metadata").count(), 0, "it is all that the metadata has");
+  await link.click();
+  await page.getByText(prompt_id).first().waitFor();
+});
+
 test("how a verdict was made is told in sentences and named fields", async ({ page }) => {
   const id = await review("age", { model: true });
   await page.goto(`${root}/policy?find=${id}`);

@@ -2,7 +2,7 @@
 // their calls, sub-agents; 500 steps, of which only a few are drawn. SPDX-License-Identifier: Apache-2.0
 import { LONG_STEPS } from "../../dashboard/dev/fixtures.mjs";
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, eachLook, finish, holds, isTooWide, json, LOOKS, shot, test, until } from "./kit.mjs";
+import { assert, eachLook, finish, holds, isTooWide, json, LOOKS, shot, sleep, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_ROOT, agents = process.env.DASH_AGENTS;
 const dev = await start({ total: 10_000 });
@@ -214,6 +214,22 @@ test("steps fold one by one and all at once", async ({ page }) => {
   await page.getByRole("button", { name: "Open steps" }).click();
   await first.locator(".usage").waitFor();
   assert.ok((await nodes(page)) < NODES_MAX, `${await nodes(page)} elements`);
+});
+
+test("a session that is slow to load is not loaded again without a pause while its calls run", async ({ page }) => {
+  await open(page, "/sessions/long-run");
+  let loads = 0;
+  page.on("request", (r) => (loads += Number(r.url().endsWith("/history/sessions/long-run"))));
+  dev.state.slow = 500;
+  try {
+    for (let i = 0; i < 30; i++) {
+      dev.tell({ type: "llm_interaction", interaction_id: `again-${i}`, session_id: "long-run", success: true, status: 200 });
+      await sleep(200);
+    }
+    assert.ok(loads >= 1 && loads <= 4, `${loads} loads in 6 s`);
+  } finally {
+    dev.state.slow = 0;
+  }
 });
 
 // ---- links in both directions ----

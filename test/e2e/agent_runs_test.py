@@ -165,6 +165,22 @@ class Running(unittest.TestCase):
             self.assertEqual(names[names.index("approval"):], ["approval", "decided", "tool_call", "tool_result",
                                                                "message", "ended"])
 
+    def test_the_session_says_who_decided_and_why(self):
+        with Model(librarian) as model, Library(model, approving()) as d:
+            said = d.go("Please lend me Dune")
+            at = f"/api/v1/history/sessions/{said['session_id']}"
+            asked = {"run_id": said["run_id"], "seq": said["pending"]["seq"], "tool": "library__lend", "why": "She wants to have it."}
+            open_one, = d.ask("GET", at)[1]["approvals"]
+            self.assertEqual({k: open_one[k] for k in (*asked, "word", "who", "note", "decided_at_us")},
+                             {**asked, "word": None, "who": None, "note": None, "decided_at_us": None})
+            answer = {"seq": asked["seq"], "word": "deny", "note": "It is reserved."}
+            self.assertEqual(d.ask("POST", f"/api/v1/runs/{said['run_id']}/answer", answer)[0], 200)
+            d.ended(said["run_id"])
+            one, = d.ask("GET", at)[1]["approvals"]
+            self.assertEqual({k: one[k] for k in (*asked, "word", "note")}, {**asked, "word": "deny", "note": "It is reserved."})
+            self.assertTrue(one["who"])
+            self.assertGreaterEqual(one["decided_at_us"], one["asked_at_us"])
+
     def test_a_thread_remembers(self):
         def echo(ask):
             return f"{len([m for m in ask['messages'] if m['role'] == 'user'])}: {last(ask)}"

@@ -263,6 +263,8 @@ class Review(Case):
         for name in ("case_id", "controller", "mode", "prompt_id", "timestamp", *RESULT):
             self.assertIn(name, kept[0])
         self.assertEqual((kept[0]["controller"], kept[0]["mode"]), ("react", "llm"))
+        session = kept[0]["session_id"]
+        self.assertEqual(self.ask("GET", f"/api/v1/history/sessions/{session}")[1]["session_metadata"], {"prompt_id": doc["prompt_id"]})
 
     def test_tools_are_strict_functions(self):
         self.start(react_use_llm_controller=True)

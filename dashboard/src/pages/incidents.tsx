@@ -286,7 +286,7 @@ function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
       {detail.data ? <SessionNumbers s={detail.data} /> : null}
       {a.stages?.length ? <Stages of={a.stages} /> : null}
       {a.summary ? <section class="card"><h2>In short</h2><Markdown text={a.summary} /></section> : null}
-      {a.report ? <section class="card report"><h2>Report <Copy text={a.report} label="Copy Markdown" /></h2><Markdown text={a.report} /></section> : null}
+      {a.report ? <section class="card report"><div class="heading"><h2>Report</h2><Copy text={a.report} label="Copy Markdown" /></div><Markdown text={a.report} /></section> : null}
       {a.notifications?.length ? <Messages of={a.notifications} /> : null}
       {a.silence_proposal ? <Disclosure title="A proposed silence">{() => <><p class="quiet">Nothing was silenced. Check the matchers, then create it in Alertmanager.</p><Json value={a.silence_proposal} /></>}</Disclosure> : null}
       {a.alerts?.length ? <Alerts of={a.alerts} /> : a.alert ? <Disclosure title="The alert">{() => <Json value={a.alert} />}</Disclosure> : null}

@@ -175,7 +175,7 @@ export function OptimizePage() {
   if (id) return <Detail key={id} id={id} />;
   return (
     <>
-      <Title title="Optimizer" about="Prompts that improve from graded runs. What wins becomes a draft; a person approves it." />
+      <Title title="Optimizer" about="Prompts that improve from graded runs. The best prompt becomes a draft, which a person approves." />
       <Loaded of={list}>
         {(d) => d.runs.length ? (
           <>{filters}<table class="rows">

@@ -5,6 +5,7 @@ import { send, useApi, type SessionDetail } from "../api";
 import type { Board } from "../calls";
 import { useCell } from "../cell";
 import { fullTime, plural } from "../format";
+import { withApprovals } from "../parts/approved";
 import { Badge, Copy, Disclosure, Json, Loaded, State, Status, Text, Title } from "../parts/basics";
 import { CallCard } from "../parts/call";
 import { eventGroups } from "../parts/event";
@@ -17,6 +18,12 @@ import { Timeline } from "../parts/timeline";
 import { go, usePlace } from "../route";
 import { runningNow, useAgreement, useSession } from "../watch";
 import { neighbours } from "./sessions";
+
+// The prompt that an application used, and its other metadata.
+function metadataOf(s: SessionDetail): { prompt: string; other: unknown } {
+  const { prompt_id, ...other } = (s.session_metadata ?? {}) as { prompt_id?: unknown };
+  return typeof prompt_id === "string" ? { prompt: prompt_id, other } : { prompt: "", other: s.session_metadata };
+}
 
 function isEmpty(v: unknown): boolean {
   return v == null || v === "" || (typeof v === "object" && Object.keys(v).length === 0);
@@ -109,14 +116,23 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
   const given = useGiven(client && model.length > 1 ? (model[0]?.event_id ?? null) : null);
   const all = useApi<{ runs: RunRow[] }>(client ? null : `/api/v1/runs?session=${encodeURIComponent(s.session_id)}`).data?.runs ?? [];
   const runs = all.filter((r) => r.app === "agents").reverse();
+  const { prompt, other } = metadataOf(s);
   const run = runs.length === 1 ? runs[0]?.run_id : undefined;
-  const groups = useMemo(() => eventGroups(events, given, run ? (e) => <a class="anchor" href={`/runs/${encodeURIComponent(run)}#${encodeURIComponent(e.event_id)}`}>run</a> : undefined),
-    [events.length, s, given, run]);
+  const groups = useMemo(() => {
+    const link = (id: string, entry = "") => <a class="anchor" href={`/runs/${encodeURIComponent(id)}${entry && `#${encodeURIComponent(entry)}`}`}>run</a>;
+    const over = ["completed", "failed"].includes(s.status);
+    return withApprovals(eventGroups(events, given, run ? (e) => link(run, e.event_id) : undefined), s.approvals ?? [], over,
+      (id) => runs.some((r) => r.run_id === id) ? link(id) : null);
+  }, [events.length, s, given, run]);
+  // While a call streams, the page is drawn in each frame: these parts only when the record changes.
+  const parts = useMemo(() => <TouchedParts events={events} />, [events.length, s]);
+  const timeline = useMemo(() => <Timeline groups={groups} hash={hash} />, [groups, hash]);
   return (
     <>
       <p class="facts">
         <Status of={s.status} />
         {s.model ? <Badge>{s.model}</Badge> : null}
+        {prompt ? <span class="quiet">prompt <a href={compareAddress("prompt", "", prompt)}>{prompt}</a></span> : null}
         {s.key_name ? <span class="quiet">key {s.key_name}</span> : null}
         {s.subject ? <span class="quiet">for <Text>{s.subject}</Text></span> : null}
         <span class="quiet">{fullTime(s.started_at_us)}</span>
@@ -128,10 +144,10 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
       {s.error_message ? <p class="problem"><Text>{s.error_message}</Text></p> : null}
       <SessionNumbers s={s} />
       {!isEmpty(s.alert_data) ? <Disclosure title="What it was given">{() => <Json value={s.alert_data} />}</Disclosure> : null}
-      {!isEmpty(s.session_metadata) ? <Disclosure title="Metadata">{() => <Json value={s.session_metadata} />}</Disclosure> : null}
+      {!isEmpty(other) ? <Disclosure title="Metadata">{() => <Json value={other} />}</Disclosure> : null}
       <GivenParts given={given} />
-      <TouchedParts events={events} />
-      <Timeline groups={groups} hash={hash} />
+      {parts}
+      {timeline}
       {cards.map((c) => <CallCard key={c.id} call={c} />)}
       {s.final_analysis && s.final_analysis !== model[model.length - 1]?.details?.response ? <section class="card"><h2>Final analysis</h2><Markdown text={s.final_analysis} /></section> : null}
     </>

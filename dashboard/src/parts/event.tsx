@@ -251,7 +251,7 @@ function item(e: Event, open: boolean, client: boolean, place: Place, more?: Com
     calls: isTool(e) ? Number(d.communication_type !== "tool_list") : client ? toolCalls(d.tool_calls).length : 0,
     key: e.event_id, kind: isTool(e) ? "tool" : "model", name: nameOf(e), tool: isTool(e), bad: isBad(e), cut: !isTool(e) && isCut(e),
     from, to: Math.max(from, d.ended_at_us ?? from + (e.duration_ms ?? 0) * 1000), thought: began && ended && ended > began ? [began, ended] : null,
-    head: head(e), line: line(e), numbers: numbers(e), card: () => <EventBody e={e} open={open} place={place} more={more} />,
+    get head() { return head(e); }, get line() { return line(e); }, get numbers() { return numbers(e); }, card: () => <EventBody e={e} open={open} place={place} more={more} />,
   };
 }
 

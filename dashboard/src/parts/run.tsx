@@ -6,10 +6,11 @@ import { announce } from "../announce";
 import { useCell } from "../cell";
 import { count, duration, money, plural } from "../format";
 import { errorWords } from "../labels";
-import { partTitle, reasonWords, toolName, useRun, type ApprovalStep, type Decided, type ErrorStep, type ModelStep, type Part, type RunLog, type RunResult, type Step, type ToolStep } from "../runs";
+import { partTitle, reasonWords, toolName, useRun, type ErrorStep, type ModelStep, type Part, type RunLog, type RunResult, type Step, type ToolStep } from "../runs";
 import { go, usePlace } from "../route";
 import { useSession } from "../watch";
 import { Approval } from "./approval";
+import { Approved } from "./approved";
 import { Badge, Boundary, Copy, Disclosure, Figure, Json, Problem, State, Text, When } from "./basics";
 import { CallCard } from "./call";
 import { Markdown } from "./markdown";
@@ -91,37 +92,6 @@ function ToolView({ s, part, session, over }: { s: ToolStep; part: Part; session
   );
 }
 
-const SAID: Record<string, [string, string]> = { approve: ["good", "approved"], change: ["good", "approved with other arguments"], deny: ["bad", "denied"] };
-
-function given(d: Decided): unknown {
-  if (typeof d.arguments !== "string") return d.arguments;
-  try {
-    return JSON.parse(d.arguments);
-  } catch {
-    return d.arguments;
-  }
-}
-
-function ApprovalView({ s, over }: { s: ApprovalStep; over: boolean }) {
-  const d = s.decided;
-  const [tone, words] = d ? (SAID[d.word] ?? ["", d.word]) : over ? ["warm", "not answered"] : ["warm", "waits for a person"];
-  const why = s.question.why && !["approval", "unknown"].includes(s.question.why) ? s.question.why : "";
-  return (
-    <>
-      <header>
-        <span class="kind">approval</span>
-        <strong class="name"><Text>{toolName(s.question.tool)}</Text></strong>
-        <span class={`status ${tone}`}><i aria-hidden="true" />{words}</span>
-        {d?.who ? <span class="quiet">by <Text>{d.who}</Text></span> : null}
-        {d?.at_us ? <><span class="spring" /><span class="quiet"><When us={d.at_us} /></span></> : null}
-      </header>
-      {why ? <p class="because"><Text>{why}</Text></p> : null}
-      {d?.word === "change" && d.arguments !== undefined ? <Json value={given(d)} /> : null}
-      {d?.note ? <p class="about">Note: <Text>{d.note}</Text></p> : null}
-    </>
-  );
-}
-
 interface Failed {
   status?: number;
   code?: string;
@@ -167,7 +137,7 @@ function StepBody({ s, part, session, answer, over }: StepOf) {
     <Boundary words="This step could not be shown">
       {s.kind === "model" ? <ModelView s={s} session={session} answer={answer} />
         : s.kind === "tool" ? <ToolView s={s} part={part} session={session} over={over} />
-        : s.kind === "approval" ? <ApprovalView s={s} over={over} /> : <ErrorView s={s} />}
+        : s.kind === "approval" ? <Approved q={s.question} decided={s.decided} over={over} /> : <ErrorView s={s} />}
     </Boundary>
   );
 }
@@ -254,7 +224,7 @@ function Answer({ r }: { r: RunResult }) {
   if (!r.text && !output) return null;
   return (
     <section class="card answer-card" aria-label="Answer">
-      <h2>Answer <Copy text={output ? JSON.stringify(r.output, null, 2) : r.text} label="Copy answer" /></h2>
+      <div class="heading"><h2>Answer</h2><Copy text={output ? JSON.stringify(r.output, null, 2) : r.text} label="Copy answer" /></div>
       {output ? <Json value={r.output} /> : <Boundary words="Answer unavailable"><Markdown text={r.text} /></Boundary>}
     </section>
   );

@@ -13,9 +13,9 @@ export interface Item extends Span {
   kind: string; // of its look: model, tool, approval, error
   cut: boolean;
   calls: number; // tool calls, as docs/reference/history.md counts them
-  head: string; // what it did, and with what or why: while it is folded
-  line: string;
-  numbers: string;
+  readonly head: string; // what it did, and with what or why: while it is folded. Of a long timeline only those on screen are read.
+  readonly line: string;
+  readonly numbers: string;
   card: () => ComponentChildren;
 }
 
@@ -78,7 +78,7 @@ const OUTLINE_ROW = 28;
 
 interface Entry {
   key: string;
-  words: string;
+  readonly words: string;
   group: boolean;
   look: string;
 }
@@ -127,7 +127,6 @@ export function Timeline({ groups, hash = "", label = "Timeline", axis = true, b
   const [all, setAll] = useState<boolean | null>(null);
   const [at, setAt] = useState("");
   const scroller = useRef<Scroller | null>(null);
-  const spans: Span[] = items;
   const last = items[items.length - 1]?.key;
 
   const isOpen = (key: string) => folded[key] === undefined ? (all ?? (!compact || key === last || key === hash)) : !folded[key];
@@ -175,11 +174,11 @@ export function Timeline({ groups, hash = "", label = "Timeline", axis = true, b
   const long = items.length > LONG;
   const entries: Entry[] = useMemo(() => long ? groups.flatMap((g) => [
     ...(many ? [{ key: g.key, words: g.title, group: true, look: g.items.some((i) => i.bad) ? "bad" : "" }] : []),
-    ...(isFolded(g) ? [] : g.items.map((i) => ({ key: i.key, words: i.head, group: false, look: `${i.kind} ${i.bad ? "bad" : i.cut ? "cut" : ""}` }))),
+    ...(isFolded(g) ? [] : g.items.map((i) => ({ key: i.key, get words() { return i.head; }, group: false, look: `${i.kind} ${i.bad ? "bad" : i.cut ? "cut" : ""}` }))),
   ]) : [], [groups, folded]);
   const open = useRef(go);
   open.current = go;
-  const timeAxis = useMemo(() => (axis ? <TimeAxis spans={spans} open={(key) => open.current(key)} /> : null), [items, axis]);
+  const timeAxis = useMemo(() => (axis ? <TimeAxis spans={items.filter((i) => i.kind !== "approval")} open={(key) => open.current(key)} /> : null), [items, axis]);
   const place = items.findIndex((i) => i.key === at);
   return (
     <div class={`steps-page ${long ? "with-outline" : ""} ${outline ? "outline-open" : ""}`}>

@@ -258,17 +258,22 @@ static void policy_review_publish_session(struct policy_service *s, const struct
                                 .alert_type = r->c.policy_id,
                                 .status = done ? STR("completed") : STR("in_progress"),
                                 .alert_data = STR(""),
-                                .session_metadata = STR(""),
                                 .error_message = STR(""),
                                 .key_name = r->options.react.key,
                                 .started_us = done ? -1 : now,
                                 .completed_us = done ? now : -1};
-    struct buf words, masked;
+    struct buf words, masked, metadata;
+    struct json_out o;
 
     if (!s->host.gateway->records || r->options.controller == POLICY_HEURISTIC)
         return;
     buf_init(&words, ENVELOPE_MAX);
     buf_init(&masked, ENVELOPE_MAX);
+    buf_init(&metadata, ENVELOPE_MAX);
+    json_out_init_object(&o, &metadata);
+    json_member_str(&o, "prompt_id", policy_prompt_id(&r->options));
+    json_out_end(&o);
+    row.session_metadata = buf_str(&metadata);
     for (size_t i = 0; done && i < r->verdict.n; i++)
         buf_printf(&words,
                    "%s" STR_FMT ": %s (%.3f). " STR_FMT,
@@ -283,6 +288,7 @@ static void policy_review_publish_session(struct policy_service *s, const struct
     publish_session(s->host.gateway->store, s->host.gateway->hub, &row);
     buf_release(&words);
     buf_release(&masked);
+    buf_release(&metadata);
 }
 
 static bool policy_review_keep(struct policy_service *s, const struct policy_review *r,
