@@ -115,7 +115,7 @@ TEST(file_errors_name_the_path_and_tell_missing_from_broken)
         const char *text;
     } cases[] = {
         {"/nowhere/x", ERR_NOT_FOUND, "open /nowhere/x: No such file or directory"},
-        {"", ERR_NOT_FOUND, "open : No such file or directory"},
+        {"", ERR_NOT_FOUND, "open \"\": No such file or directory"},
         {"/dev/null/x", ERR_SYSTEM, "open /dev/null/x: Not a directory"},
         {"/tmp", ERR_SYSTEM, "/tmp: read: Is a directory"},
     };

@@ -20,10 +20,7 @@ static bool file_fail(struct err *e, const char *what, const char *path)
 {
     int why = errno;
 
-    if (path[0])
-        err_sys(e, "%s %s", what, path);
-    else
-        err_sys(e, "%s a file: its name is empty", what);
+    err_sys(e, "%s %s", what, path[0] ? path : "\"\"");
     if (why == ENOENT)
         e->code = ERR_NOT_FOUND;
     return false;

@@ -546,8 +546,8 @@ class Sentences(Case):
         (self.folder / "case.json").write_text("{}")
         for words, said, code in ((["serve", "--config", ""], "--config is empty; it must be the name of a file", 2),
                                   (["mcp", "--replay="], "--replay is empty", 2),
-                                  (["investigate", ""], "its name is empty", 1),
-                                  (["prompts", "add", "x", ""], "its name is empty", 1)):
+                                  (["investigate", ""], 'open "": No such file or directory', 1),
+                                  (["prompts", "add", "x", ""], 'open "": No such file or directory', 1)):
             with self.subTest(words):
                 self.bad(run(*words, cwd=self.folder), code, said)
 
