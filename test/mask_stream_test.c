@@ -65,6 +65,8 @@ static const char *const texts[] = {
     "see:\n\n```yaml\napiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    a: Yg==\n  kind: "
     "Secret\n- apiVersion: v1\n  data:\n    a: b\n  kind: ConfigMap\nkind: List\n```\nthat is it",
     "mysqldump -h db -u root -phunter2 shop; mysql -p'a b' -p\"$PW\" sshpass -p x1y2z3 ssh a@b",
+    "redis-cli -a x1y2z3 ping | ldapsearch -w x1y2z3 -b a; docker run --name mongo -p 1:2 b mongo "
+    "-p x1y2 a",
     "CREATE USER 'a'@'%' IDENTIFIED WITH plugin BY 'hunt er2'; identified by 'x' IDENTIFIED BY "
     "PASSWORD "
     "\"x\" alter user b\n identified by 'y'",

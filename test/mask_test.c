@@ -169,7 +169,7 @@ static const char secret_names[] =
     "signingkey encryptionkey masterkey accountkey sharedkey sharedaccesskey "
     "sharedaccesssignature storagekey sessionkey connectionstring token tokenvalue jwt "
     "apikey apikeys accesskey authkey servicekey subscriptionkey licensekey authorization "
-    "auth xauth cookie setcookie motdepasse contrasena senha ";
+    "auth xauth cookie setcookie motdepasse contrasena senha wachtwoord ";
 
 TEST(no_name_of_a_secret_is_overlooked)
 {

@@ -113,7 +113,8 @@ static bool mask_is_flag(const struct place *p)
 /* After "is", "was" or "to" the value counts as a secret only if it looks like one. */
 static bool prose_behind(struct place *p)
 {
-    static const char *const words[] = {"is ", "was ", "to ", "of ", "is: ", "is now "};
+    static const char *const words[] = {
+        "is ", "was ", "to ", "of ", "is: ", "is now ", "ist ", "est ", "es "};
 
     for (size_t k = 0; k < COUNT_OF(words); k++)
         if (mask_assign_word_at(p, p->i, words[k])) {

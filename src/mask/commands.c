@@ -21,27 +21,32 @@ static bool mask_is_port(str s, size_t at)
 {
     size_t from = at;
 
-    while (at < s.n && (char_is_digit(s.p[at]) || s.p[at] == ':' || s.p[at] == '.'))
+    while (at < s.n && (char_is_digit(s.p[at]) || s.p[at] == '.'))
         at++;
-    return (at == s.n || char_is_space(s.p[at])) &&
-           str_find(str_slice(s, from, at), STR(":")) != STR_NONE;
+    return at > from && at + 1 < s.n && s.p[at] == ':' && char_is_digit(s.p[at + 1]);
+}
+
+static bool mask_has_any(str s, const char *const words[MASK_COMMANDS_MAX])
+{
+    for (size_t i = 0; i < MASK_COMMANDS_MAX && words[i]; i++)
+        if (str_find(s, str_c(words[i])) != STR_NONE)
+            return true;
+    return false;
 }
 
 /* mysql -pX, sshpass -p X. In a sentence about the option an ordinary word follows. */
 enum mask_found mask_match_option(const struct mask_view *t, size_t at, const void *arg,
                                   struct mask_span *out)
 {
+    const struct mask_option *o = arg;
     str command = mask_before(t->s, at, "\n|;&`");
-    bool apart = str_find(command, STR("sshpass")) != STR_NONE ||
-                 str_find(command, STR("docker login")) != STR_NONE;
+    bool apart = mask_has_any(command, o->apart);
     size_t i = at + 3;
     enum mask_found f;
     str value;
     char c;
 
-    (void)arg;
-    if (t->s.p[at + 2] != 'p' || (!apart && str_find(command, STR("mysql")) == STR_NONE &&
-                                  str_find(command, STR("mariadb")) == STR_NONE))
+    if (t->s.p[at + 2] != o->letter || (!apart && !mask_has_any(command, o->tight)))
         return MASK_NO;
     while (apart && i < t->s.n && t->s.p[i] == ' ')
         i++;

@@ -168,7 +168,13 @@ mask_match mask_match_assign, mask_match_key, mask_match_name;
 /* A password that begins at `at`, in quotes or not. */
 enum mask_found mask_value_at(const struct mask_view *t, size_t at, struct mask_span *out);
 
-/* commands.c */
+/* commands.c: an option whose value is a password in these commands */
+#define MASK_COMMANDS_MAX 3
+struct mask_option {
+    char letter;
+    const char *tight[MASK_COMMANDS_MAX]; /* the value follows the letter: -pX */
+    const char *apart[MASK_COMMANDS_MAX]; /* or blanks: -p X */
+};
 mask_match mask_match_option, mask_match_identified;
 
 /* numbers.c */
@@ -182,7 +188,7 @@ enum mask_class {
     MASK_C_WORD,  /* also _ */
     MASK_C_URL64, /* also _ - */
     MASK_C_B64,   /* alnum + / = */
-    MASK_C_PATH,  /* alnum _ - / : */
+    MASK_C_PATH,  /* alnum _ - / : @ */
     MASK_C_DOTTED /* alnum _ - . */
 };
 

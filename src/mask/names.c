@@ -20,6 +20,7 @@ static const struct {
     {STR_INIT("passcode"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("passwort"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("kennwort"), MASK_RULE_PASSWORD, false, true},
+    {STR_INIT("wachtwoord"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("motdepasse"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("contrasena"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("senha"), MASK_RULE_PASSWORD, true, true},
@@ -73,16 +74,19 @@ static const struct {
 };
 
 /* Passwords in names beyond ASCII, in the letter cases in which they are written. */
-static const str wide_names[] = {STR_INIT("contrase\xC3\xB1"
-                                          "a"),
-                                 STR_INIT("CONTRASE\xC3\x91"
-                                          "A"),
-                                 STR_INIT("Contrase\xC3\xB1"
-                                          "a"),
-                                 STR_INIT("\xD0\xBF\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C"),
-                                 STR_INIT("\xD0\x9F\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C"),
-                                 STR_INIT("\xD0\x9F\xD0\x90\xD0\xA0\xD0\x9E\xD0\x9B\xD0\xAC"),
-                                 STR_INIT("\xE5\xAF\x86\xE7\xA0\x81")};
+static const str wide_names[] = {
+    STR_INIT("contrase\xC3\xB1"
+             "a"),
+    STR_INIT("CONTRASE\xC3\x91"
+             "A"),
+    STR_INIT("Contrase\xC3\xB1"
+             "a"),
+    STR_INIT("\xD0\xBF\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C"),
+    STR_INIT("\xD0\x9F\xD0\xB0\xD1\x80\xD0\xBE\xD0\xBB\xD1\x8C"),
+    STR_INIT("\xD0\x9F\xD0\x90\xD0\xA0\xD0\x9E\xD0\x9B\xD0\xAC"),
+    STR_INIT("\xE5\xAF\x86\xE7\xA0\x81"),
+    STR_INIT("\xE3\x83\x91\xE3\x82\xB9\xE3\x83\xAF\xE3\x83\xBC\xE3\x83\x89"),
+    STR_INIT("\xEB\xB9\x84\xEB\xB0\x80\xEB\xB2\x88\xED\x98\xB8")};
 
 /* Tokens that are not credentials. */
 static const str not_names[] = {STR_INIT("nexttoken"),

@@ -36,6 +36,7 @@ const unsigned char mask_classes[256] = {
     ['_'] = 1 << MASK_C_WORD | 1 << MASK_C_URL64 | 1 << MASK_C_DOTTED | 1 << MASK_C_PATH,
     ['-'] = 1 << MASK_C_URL64 | 1 << MASK_C_DOTTED | 1 << MASK_C_PATH,
     [':'] = 1 << MASK_C_PATH,
+    ['@'] = 1 << MASK_C_PATH,
     ['.'] = 1 << MASK_C_DOTTED,
     ['+'] = 1 << MASK_C_B64,
     ['/'] = 1 << MASK_C_B64 | 1 << MASK_C_PATH,
@@ -103,6 +104,13 @@ unsigned mask_group_find(str name)
 #define NAME(lead, shift, text)                                                                    \
     {                                                                                              \
         lead, shift, MASK_CREDENTIALS, mask_match_name, text                                       \
+    }
+#define OPTION(lead, letter, ...)                                                                  \
+    {                                                                                              \
+        lead, 0, MASK_CREDENTIALS, mask_match_option, &(const struct mask_option)                  \
+        {                                                                                          \
+            letter, __VA_ARGS__                                                                    \
+        }                                                                                          \
     }
 #define ALNUM MASK_C_ALNUM
 #define WORD MASK_C_WORD
@@ -172,6 +180,7 @@ const struct mask_row mask_rows[] = {
     KEY("hook", "hooks.slack.com/services/", MASK_C_B64, 20),
     KEY("disc", "discord.com/api/webhooks/", MASK_C_PATH, 40),
     KEY("disc", "discordapp.com/api/webhooks/", MASK_C_PATH, 40),
+    KEY("webh", "webhook.office.com/webhookb2/", MASK_C_PATH, 40),
     KEY("api.", "api.telegram.org/bot", MASK_C_PATH, 30),
     {"eyJ~", 0, MASK_CREDENTIALS, mask_match_jwt, NULL},
     {"-BEG", -4, MASK_PRIVATE_KEYS, mask_match_pem, NULL},
@@ -181,7 +190,10 @@ const struct mask_row mask_rows[] = {
     {":\\/\\", 0, MASK_CREDENTIALS, mask_match_url, ":\\/\\/"}, /* in JSON */
     {"-u ~", 0, MASK_CREDENTIALS, mask_match_user, "-u "},
     {"-use", -1, MASK_CREDENTIALS, mask_match_user, "--user "},
-    {" -p~", 0, MASK_CREDENTIALS, mask_match_option, NULL},
+    {"-use", -1, MASK_CREDENTIALS, mask_match_user, "--user="},
+    OPTION(" -p~", 'p', {"mysql", "mariadb"}, {"sshpass", " login", "mongo"}),
+    OPTION(" -a~", 'a', {NULL}, {"redis-cli"}),
+    OPTION(" -w~", 'w', {NULL}, {"ldap"}),
     {"iden", 0, MASK_CREDENTIALS, mask_match_identified, NULL},
     {"key=", 0, MASK_CREDENTIALS, mask_match_key, "key="},
     {"sig=", 0, MASK_CREDENTIALS, mask_match_key, "sig="},
@@ -206,6 +218,9 @@ const struct mask_row mask_rows[] = {
     NAMED("onst", 0),
     NAMED("asen", 0),
     NAMED("senh", 0),
+    NAMED("woor", 0),
+    NAME("\xE3\x83\x91\xE3", 0, "\xE3\x83\x91\xE3\x82\xB9\xE3\x83\xAF\xE3\x83\xBC\xE3\x83\x89"),
+    NAME("\xEB\xB9\x84\xEB", 0, "\xEB\xB9\x84\xEB\xB0\x80\xEB\xB2\x88\xED\x98\xB8"),
     NAME("ase\xC3", -5,
          "contrase\xC3\xB1"
          "a"),
