@@ -144,38 +144,40 @@ static void demo_print_curls(const struct demo *d, str at)
     str model = demo_question(d, "incident", "model"),
         prompt = demo_question(d, "incident", "prompt");
 
-    file_out_printf(out,
-                    "%s# as OpenAI: the reasoning is counted, and not shown unless one asks%s\n"
-                    "curl -s http://" STR_FMT "/v1/chat/completions -d '{\"model\": " STR_FMT ",\n"
-                    "  \"messages\": [{\"role\": \"user\", \"content\": " STR_FMT "}]}'\n\n",
-                    dim,
-                    plain,
-                    STR_ARG(at),
-                    STR_ARG(model),
-                    STR_ARG(prompt));
     file_out_printf(
         out,
-        "%s# as Anthropic, the same model; the reasoning is asked for: a thinking block%s\n"
-        "curl -s http://" STR_FMT "/v1/messages -H 'x-rationale-reasoning: show' \\\n"
-        "  -d '{\"model\": " STR_FMT ", \"max_tokens\": 1024,\n"
+        "%s# the API of OpenAI: the reply has the count of reasoning tokens, not the reasoning%s\n"
+        "curl -s http://" STR_FMT "/v1/chat/completions -d '{\"model\": " STR_FMT ",\n"
         "  \"messages\": [{\"role\": \"user\", \"content\": " STR_FMT "}]}'\n\n",
         dim,
         plain,
         STR_ARG(at),
         STR_ARG(model),
         STR_ARG(prompt));
-    model = demo_question(d, "policy", "model");
-    prompt = demo_question(d, "policy", "prompt");
     file_out_printf(out,
-                    "%s# streamed: a model that prints <think> tags, held to 128 tokens of it%s\n"
-                    "curl -sN http://" STR_FMT "/generate -H 'x-rationale-reasoning: show' \\\n"
-                    "  -d '{\"model\": " STR_FMT ", \"reasoning_effort\": \"low\",\n"
-                    "  \"prompt\": " STR_FMT "}'\n\n",
+                    "%s# the API of Anthropic, same model; a header asks for the reasoning: a "
+                    "thinking block%s\n"
+                    "curl -s http://" STR_FMT "/v1/messages -H 'x-rationale-reasoning: show' \\\n"
+                    "  -d '{\"model\": " STR_FMT ", \"max_tokens\": 1024,\n"
+                    "  \"messages\": [{\"role\": \"user\", \"content\": " STR_FMT "}]}'\n\n",
                     dim,
                     plain,
                     STR_ARG(at),
                     STR_ARG(model),
                     STR_ARG(prompt));
+    model = demo_question(d, "policy", "model");
+    prompt = demo_question(d, "policy", "prompt");
+    file_out_printf(
+        out,
+        "%s# streamed: a model that prints <think> tags; a cap of 128 tokens of reasoning%s\n"
+        "curl -sN http://" STR_FMT "/generate -H 'x-rationale-reasoning: show' \\\n"
+        "  -d '{\"model\": " STR_FMT ", \"reasoning_effort\": \"low\",\n"
+        "  \"prompt\": " STR_FMT "}'\n\n",
+        dim,
+        plain,
+        STR_ARG(at),
+        STR_ARG(model),
+        STR_ARG(prompt));
 }
 
 /* The browser is not a child of ours: it may continue after our end. */
@@ -205,7 +207,8 @@ static void demo_on_ready(void *ctx, str url)
 
     assert(str_starts(url, STR("http://")));
     file_out_printf(out,
-                    "The gateway, on recorded replies: no key, no network, nothing stays.\n\n"
+                    "The gateway with recorded replies: no key, no network; it deletes its record "
+                    "when it ends.\n\n"
                     "  %shttp://" STR_FMT DEMO_PAGE "%s\n\n",
                     cli_bold(d->cli),
                     STR_ARG(at),

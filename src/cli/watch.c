@@ -455,10 +455,15 @@ static void watch_print_count(struct watch_command *w)
 
     assert(w->config);
     json_init(&doc);
-    if (daemon_open(&d, w->config, &e) && daemon_ask(&d, "GET", path, STR(""), &e) &&
-        daemon_body(&d, &body, &e) && json_parse(&doc, body, &e) &&
-        json_i64(&doc, json_find(&doc, json_root(&doc), STR("calls")), &calls) &&
-        json_i64(&doc, json_find(&doc, json_root(&doc), STR("tool_calls")), &tools))
+    if (!daemon_open(&d, w->config, &e) || !daemon_ask(&d, "GET", path, STR(""), &e) ||
+        !daemon_body(&d, &body, &e) || !json_parse(&doc, body, &e) ||
+        !json_i64(&doc, json_find(&doc, json_root(&doc), STR("calls")), &calls) ||
+        !json_i64(&doc, json_find(&doc, json_root(&doc), STR("tool_calls")), &tools))
+        (void)cli_complain(0, "the gateway does not answer any more: %s", e.text);
+    else if (!calls)
+        (void)cli_complain(0,
+                           "no model call was recorded: `rationale watch --help` says which are");
+    else
         (void)cli_complain(0,
                            "%lld model call%s with %lld tool call%s recorded; see them with: "
                            "rationale decisions%s%s",
@@ -468,8 +473,6 @@ static void watch_print_count(struct watch_command *w)
                            tools == 1 ? "" : "s",
                            w->given ? " --config " : "",
                            w->given ? w->given : "");
-    else
-        (void)cli_complain(0, "the gateway does not answer any more: %s", e.text);
     daemon_close(&d);
     json_release(&doc);
 }
@@ -579,9 +582,11 @@ const struct cli_command cli_watch = {
         "records its model calls: reason, tool, arguments, result, tokens and cost. The agent "
         "keeps its own login or key, which goes to its provider and is never stored. Requests and "
         "replies pass unchanged.\n\n"
+        "A command after -- finds the gateway in ANTHROPIC_BASE_URL, OPENAI_BASE_URL, "
+        "OPENAI_API_BASE and the variables of Gemini CLI. Other calls are not recorded.\n\n"
         "The record is in the data folder (~/.local/share/rationale), where list, show, decisions, "
         "search and tail find it. The exit code is the agent's; 128 and the signal's number if a "
-        "signal ended it. Options stand before AGENT: all that follows it is the agent's own.",
+        "signal ended it. Options come before AGENT: all that follows it is the agent's own.",
     .examples = "  rationale watch claude\n"
                 "  rationale watch codex exec \"fix the failing test\"\n"
                 "  rationale watch --upstream anthropic=https://proxy.example.com claude\n"

@@ -430,6 +430,12 @@ class Life(Case):
                               preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         self.assertEqual(done.returncode, 7, done.stderr)
 
+    def test_a_command_without_a_recorded_call_is_told_where_calls_must_go(self):
+        code, _, err = self.watch([], command=["true"])
+        self.assertEqual(code, 0)
+        self.assertIn("no model call was recorded: `rationale watch --help` says which are", err)
+        self.assertNotIn("see them with", err)
+
     def test_a_signal_for_watch_goes_to_the_agent(self):
         ready = self.top / "ready"
         child = self.start([{"touch": str(ready)}, {"wait": str(self.top / "never")}])
