@@ -6,6 +6,7 @@
 
 #include "apps/app.h"
 #include "cli/daemon.h"
+#include "net/tls.h"
 #include "serve/listen.h"
 #include "store/query.h"
 
@@ -34,6 +35,14 @@ static void start_check_listen(const struct config *c, const struct config_start
                          "listen",
                          e.text,
                          "write an address of this machine and a port that this user may use");
+}
+
+static void start_check_certificate(const struct config *c, const struct config_start_sink *sink)
+{
+    struct err e;
+
+    if (c->tls_cert.n && !tls_is_current(c->tls_cert.p, &e))
+        sink->on_warning(sink->ctx, "tls.cert", e.text);
 }
 
 /* ---- the store ---- */
@@ -122,5 +131,6 @@ void config_start_check(const char *path, const struct config *c,
         start_check_listen(c, sink);
         start_check_store(c, sink);
     }
+    start_check_certificate(c, sink);
     start_check_apps(path, sink);
 }

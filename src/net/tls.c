@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <pthread.h>
@@ -286,13 +287,46 @@ struct tls *tls_server_new(const char *cert_file, const char *key_file, struct e
         base_die("OpenSSL takes no session context");
     if (SSL_CTX_use_certificate_chain_file(t->ctx, cert_file) != 1)
         err_input(e, "no certificate can be read from %s: %s", cert_file, tls_ssl_reason());
-    else if (SSL_CTX_use_PrivateKey_file(t->ctx, key_file, SSL_FILETYPE_PEM) != 1 ||
-             SSL_CTX_check_private_key(t->ctx) != 1)
+    else if (SSL_CTX_use_PrivateKey_file(t->ctx, key_file, SSL_FILETYPE_PEM) != 1 &&
+             ERR_GET_REASON(ERR_peek_error()) != X509_R_KEY_VALUES_MISMATCH)
+        err_input(e, "no private key can be read from %s: %s", key_file, tls_ssl_reason());
+    else if (SSL_CTX_check_private_key(t->ctx) != 1)
         err_input(e, "the key in %s is not that of %s: %s", key_file, cert_file, tls_ssl_reason());
     else
         return t;
     tls_free(t);
     return NULL;
+}
+
+static bool tls_are_dates_current(const char *file, const X509 *cert, struct err *e)
+{
+    const ASN1_TIME *from = X509_get0_notBefore(cert), *until = X509_get0_notAfter(cert);
+    bool early = X509_cmp_current_time(from) > 0;
+    struct tm t;
+    char day[32];
+
+    if ((!early && X509_cmp_current_time(until) >= 0) ||
+        ASN1_TIME_to_tm(early ? from : until, &t) != 1)
+        return true;
+    (void)strftime(day, sizeof day, "%Y-%m-%d %H:%M:%S UTC", &t);
+    return err_input(e,
+                     "the certificate in %s %s %s, so clients refuse it: renew it, or check the "
+                     "clock of this machine",
+                     file,
+                     early ? "is not valid before" : "expired on",
+                     day);
+}
+
+bool tls_is_current(const char *cert_file, struct err *e)
+{
+    BIO *file = BIO_new_file(cert_file, "r");
+    X509 *cert = file ? PEM_read_bio_X509(file, NULL, NULL, NULL) : NULL;
+    bool ok = !cert || tls_are_dates_current(cert_file, cert, e);
+
+    X509_free(cert);
+    BIO_free(file);
+    ERR_clear_error();
+    return ok;
 }
 
 /* Links. */

@@ -31,5 +31,8 @@ struct tls *tls_client_new(const char *ca_file, struct err *e) MUST_USE;
 void tls_load_authorities(void);
 /* Both in PEM; the certificate file also has the intermediate certificates, if any. */
 struct tls *tls_server_new(const char *cert_file, const char *key_file, struct err *e) MUST_USE;
+/* Whether clients would accept the dates of the file's first certificate now. True for a file
+ * without one: tls_server_new reports that. */
+bool tls_is_current(const char *cert_file, struct err *e) MUST_USE;
 /* Its connections stay valid. */
 void tls_free(struct tls *t);

@@ -151,8 +151,12 @@ static bool serve_reload_load(const char *path, struct setup **s, struct tls **t
 
 void reload_log_warnings(const struct config *c)
 {
+    struct err e;
+
     for (size_t i = 0; i < c->warning_count; i++)
         log_warn("config", LOG_STR("what", c->warnings[i]));
+    if (c->tls_cert.n && !tls_is_current(c->tls_cert.p, &e))
+        log_warn("config", LOG_TEXT("what", e.text));
 }
 
 void serve_reload_config(struct daemon *d, const char *path)

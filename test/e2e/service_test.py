@@ -247,6 +247,27 @@ class Service(unittest.TestCase):
         self.assertEqual(status, 200)
         self.assertTrue(body.endswith(b"data: [DONE]\n\n"))
 
+    def test_a_certificate_out_of_date_is_a_warning(self):
+        if not shutil.which("openssl"):
+            self.skipTest("there is no openssl to make a certificate with")
+        tls = {"cert": str(self.folder / "cert.pem"), "key": str(self.folder / "key.pem")}
+        pair = certificate(self.folder, "one")
+        use(pair, tls)
+        with TlsGateway(BINARY, config(self.provider, tls=tls)) as gateway:
+            check = [BINARY, "config", "check", str(gateway.path)]
+            done = subprocess.run(check, capture_output=True, text=True, check=True, env=gateway.env)
+            self.assertNotIn("certificate", gateway.log_tail() + done.stderr)
+            subprocess.run(["openssl", "x509", "-in", pair[0], "-signkey", pair[1], "-days", "-1", "-out", tls["cert"]],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            done = subprocess.run(check, capture_output=True, text=True, check=True, env=gateway.env)
+            self.assertRegex(done.stderr, r"tls.cert: the certificate in .*/cert.pem expired on 2.* UTC, so clients refuse it")
+            gateway.signal(signal.SIGHUP)
+            wait_for(lambda: "expired on" in gateway.log_tail())
+            shutil.copy(pair[0], tls["key"])
+            done = subprocess.run(check, capture_output=True, text=True, check=False, env=gateway.env)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(f"no private key can be read from {tls['key']}", done.stderr)
+
     def test_a_reload_brings_a_new_certificate_and_new_ceilings(self):
         if not shutil.which("openssl"):
             self.skipTest("there is no openssl to make a certificate with")
