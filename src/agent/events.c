@@ -355,8 +355,8 @@ static struct agent_effect events_outcome(const struct agent_effect *all, size_t
 {
     struct agent_effect out = all[i];
 
-    for (size_t k = i + 1; k < n && all[k].seq < AGENT_UNKNOWN_SEQ; k++)
-        if (out.state != AGENT_DONE && str_eq(all[k].kind, STR("model"))) {
+    for (size_t k = i + 1; out.state != AGENT_DONE && k < n && all[k].seq < AGENT_UNKNOWN_SEQ; k++)
+        if (str_eq(all[k].kind, STR("model"))) {
             out.state = AGENT_DONE;
             out.failed = true;
             out.result = STR(AGENT_END_UNKNOWN);

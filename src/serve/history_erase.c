@@ -69,7 +69,8 @@ void erase_handle(struct exchange *ex)
     if (!api_operators_only(ex) || !params_are(ex, "") || !exchange_json(ex))
         return;
     root = json_root(&ex->doc);
-    if (!config_check_members(&ex->doc, root, "session_id subject", &e)) {
+    if (root->kind == JSON_OBJECT &&
+        !config_check_members(&ex->doc, root, "session_id subject", &e)) {
         exchange_fail(ex, 422, "invalid_parameter", "%s", e.text);
         return;
     }

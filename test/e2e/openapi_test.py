@@ -283,8 +283,10 @@ class Document(unittest.TestCase):
         self.assertEqual(ask("/api/v1/history/sessions/to-erase", method="DELETE").status, 404)
         body = json.dumps({"session_id": "to-erase-2"})
         fits(ask("/api/v1/erase", method="POST", body=body), "/api/v1/erase", "post")
-        for body in ("{}", json.dumps({"session_id": "a", "subject": "b"}), '{"subject": ""}'):
-            self.assertEqual(ask("/api/v1/erase", method="POST", body=body).status, 422)
+        for body in ("{}", json.dumps({"session_id": "a", "subject": "b"}), '{"subject": ""}', '[{"subject": "b"}]'):
+            r = ask("/api/v1/erase", method="POST", body=body)
+            self.assertEqual(r.status, 422)
+            self.assertIn(r.json["detail"].get("field"), ("session_id", "subject"))
         misspelt = ask("/api/v1/erase", method="POST", body='{"subject": "alice", "session": "to-keep"}')
         self.assertEqual(misspelt.status, 422)
         self.assertIn('session: there is no such member here, did you mean "session_id"?', misspelt.json["detail"]["message"])
