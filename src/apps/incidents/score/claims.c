@@ -107,8 +107,8 @@ static const char root_marks[] =
 /* What is said of the only cause: said of two things, it is wrong of one. A row for each wording,
  * as "the reason is" may give the reason of the cause. */
 static const char *const only[CLAIM_WORDINGS] = {
-    "the cause is|the root cause is|the cause was|the root cause was|root cause 1|root cause 2|"
-    "root cause 3|first root cause|second root cause|another root cause|third root cause",
+    ("the cause is|the root cause is|the cause was|the root cause was|root cause 1|root cause 2|"
+     "root cause 3|first root cause|second root cause|another root cause|third root cause"),
     "the reason is|the reason was",
     "the culprit is|the culprit was",
 };
