@@ -71,8 +71,7 @@ static bool agent_run_went_on(const struct run *r)
     return next && next->state == AGENT_DONE && !settle_is(next);
 }
 
-/* Time, memory and a cancel are not in the log: a replay ends where the run ended. */
-static bool ended_here(struct run *r)
+bool run_replay_ends(struct run *r)
 {
     if (!r->o->replay || agent_run_went_on(r))
         return false;
@@ -122,7 +121,7 @@ bool run_within(struct run *r)
     int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
 
     assert(used >= 0 && !r->concluding);
-    if (ended_here(r))
+    if (run_replay_ends(r))
         return false;
     if (run_cancelled(r)) {
         run_fail(r, &(struct chat_error){.message = STR("the run was cancelled")});

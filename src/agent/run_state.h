@@ -139,6 +139,9 @@ bool run_stop(struct run *r, const char *reason, str detail);
 bool run_stop_late(struct run *r);
 /* Likewise for a history that is full. */
 bool run_stop_full(struct run *r);
+/* Time, memory and a cancel are not in the log: whether this is a replay of a run that one of them
+ * ended here. Sets the run's end. */
+bool run_replay_ends(struct run *r);
 bool run_is_late(const struct run *r);
 /* Since its first start, without the time that it waited for people or its caller. */
 int64_t run_spent_ms(const struct run *r);

@@ -147,13 +147,14 @@ static bool turn_was_left(const struct run *r, int64_t seq)
 static bool turn_unknown_end(struct turn *t, struct turn_call *c)
 {
     struct turn_word said = {.word = STR("deny")};
+    bool again = agent_turn_again(c->tool);
 
     assert(c->valid && !c->settled);
-    if (t->r->o->replay && (agent_turn_again(c->tool) || !turn_was_left(t->r, c->seq)))
+    if (t->r->o->replay && !turn_was_left(t->r, c->seq))
         return effect_missing(t->r, c->seq);
-    if (agent_turn_again(c->tool))
+    if (again && !t->r->o->replay)
         return true;
-    if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
+    if (!again && c->tool->unknown == TOOL_UNKNOWN_ASK &&
         !turn_ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, STR("unknown"), &said))
         return false;
     if (str_eq(said.word, STR("deny")))
@@ -236,6 +237,9 @@ static bool turn_log_intents(struct turn *t)
             n += turn_log_refused(t, c, &fresh[n]);
             continue;
         }
+        /* A daemon that was killed may have logged no intent of a call that is safe to repeat. */
+        if (!effect_logged(t->r, t->r->seq) && run_replay_ends(t->r))
+            return false;
         c->seq = t->r->seq++;
         fresh[n] = turn_effect_of(t, c);
         known = effect_find(t->r, c->seq, fresh[n].kind, fresh[n].key, &f);
