@@ -212,7 +212,10 @@ void mcp_do_call(struct mcp_answer *r)
     struct err e;
 
     if (!t) {
-        str why = arena_join(r->arena, STR("there is no tool "), str_slice(name, 0, 100), STR(""));
+        str why =
+            name.n
+                ? arena_join(r->arena, STR("there is no tool "), str_slice(name, 0, 100), STR(""))
+                : STR("params.name must be the name of a tool");
 
         mcp_reply_error(r, 200, MCP_INVALID_PARAMS, why, STR(""));
         return;

@@ -104,6 +104,8 @@ class Stdio(unittest.TestCase):
 
     def test_an_unknown_tool_is_an_error(self):
         self.assertEqual(talk(modern(1, "tools/call", name="no"))[0]["error"]["code"], -32602)
+        for params in ({}, {"name": ""}, {"name": 3}):
+            self.assertEqual(talk(modern(1, "tools/call", **params))[0]["error"]["message"], "params.name must be the name of a tool")
 
     def test_a_client_of_the_legacy_era_is_asked_on_the_stream(self):
         begin = {**BEGIN, "params": {**BEGIN["params"], "capabilities": {"elicitation": {}}}}

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from command import BINARY, PATIENCE, SOURCE, Case, Terminal, environment, main, run
-from gateway import Gateway, digest
+from gateway import Gateway, digest, until
 
 EXAMPLE = SOURCE / "example" / "orders"
 MENU = str(EXAMPLE / "menu.json")
@@ -326,8 +326,8 @@ class Killed(Case):
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
         child.stdin.write(b"two coffees\n")
         child.stdin.flush()
-        until = time.monotonic() + PATIENCE
-        while len(model.asked) < asked and time.monotonic() < until:
+        end = time.monotonic() + PATIENCE
+        while len(model.asked) < asked and time.monotonic() < end:
             time.sleep(0.01)
         child.send_signal(signal.SIGKILL)
         child.wait()
@@ -352,14 +352,14 @@ class Killed(Case):
             with gateway:
                 asker = threading.Thread(target=lambda: say(gateway, "lane 1", "two coffees"))
                 asker.start()
-                until = time.monotonic() + PATIENCE
-                while len(model.asked) < 3 and time.monotonic() < until:
+                end = time.monotonic() + PATIENCE
+                while len(model.asked) < 3 and time.monotonic() < end:
                     time.sleep(0.01)
                 gateway.signal(signal.SIGKILL)
                 gateway.child.wait()
                 asker.join()
                 gateway.start()
-                while time.monotonic() < until:
+                while time.monotonic() < end:
                     state = get(gateway, "/api/v1/orders/lane%201")[1]
                     if len(state["reasoning"]) == 3:
                         break
@@ -408,9 +408,7 @@ class Routes(Case):
             self.assertEqual(len(get(gateway, "/api/v1/menu")[1]["items"]), 64)
             self.assertEqual(get(gateway, "/api/v1/orders/none")[0], 404)
             # The session's history has the decisions and tools.
-            time.sleep(1)
-            _, session, _ = get(gateway, "/api/v1/history/sessions/lane%201")
-            self.assertEqual(session["agent_type"], "orders")
+            until(lambda: get(gateway, "/api/v1/history/sessions/lane%201")[1].get("agent_type") == "orders")
 
     def test_an_order_is_corrected(self):
         change = calls(("change_item", {"item_id": "hd-01", "quantity": 3}))
@@ -451,8 +449,8 @@ class Routes(Case):
         with Model("hang") as model, Gateway(BINARY, config_of(model)) as gateway:
             asker = threading.Thread(target=lambda: say(gateway, "t", "two coffees"))
             asker.start()
-            until = time.monotonic() + PATIENCE
-            while not model.asked and time.monotonic() < until:
+            end = time.monotonic() + PATIENCE
+            while not model.asked and time.monotonic() < end:
                 time.sleep(0.01)
             status, doc, fields = say(gateway, "t", "me too")
             self.assertEqual((status, doc["detail"]["error"]), (409, "turn_in_progress"))

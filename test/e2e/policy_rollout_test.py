@@ -137,10 +137,11 @@ class Switches(Store):
     def test_a_reload_that_is_wrong_changes_neither_documents_nor_switches(self):
         self.begin()
         (self.gateway.folder / "bad.json").write_text('{"structure": [{"node_id": "0001"}]}')
-        for bad in ({"documents": {"lumbar": "bad.json"}}, {"documents": {"lumbar": "none.md"}},
-                    {"react_ab_test_ratio": 7}):
+        for n, bad in enumerate(({"documents": {"lumbar": "bad.json"}}, {"documents": {"lumbar": "none.md"}},
+                                 {"react_ab_test_ratio": 7}), 1):
             self.gateway.reload(self.changed(react_use_llm_controller=True, **bad))
-            time.sleep(0.5)
+            until(lambda n=n: sum(self.gateway.log.read_text().count(said) for said in (
+                "configuration read again", "the configuration is bad; the old one stays")) == n)
             self.assertEqual((self.by(), self.roll()["react_use_llm_controller"]), ("heuristic", False))
             self.assertEqual(self.review(case(), key="ku")["policy_version_used"], "2026-01")
         self.gateway.reload(self.changed(react_use_llm_controller=True, documents={"lumbar": "policy.md"},
