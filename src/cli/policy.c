@@ -25,14 +25,11 @@ static const struct cli_option options[] = {
     [POLICY_DOCUMENT] = {"document", 'd', "ID", NULL, "the policy's document"},
     [POLICY_VERSION] =
         {"policy-version", 0, "NAME", NULL, "reverify, criteria, facts, proposals: this version"},
-    [POLICY_AS_OF] = {"as-of",
-                      0,
-                      "DAY",
-                      NULL,
-                      "reverify, criteria: the version in force on that day (YYYY-MM-DD)"},
+    [POLICY_AS_OF] =
+        {"as-of", 0, "DAY", NULL, "reverify, criteria: in force on that day (YYYY-MM-DD)"},
     [POLICY_CASE] = {"case", 0, "ID", NULL, "facts, proposals: the case that facts are of"},
     [POLICY_DOC_ID] =
-        {"doc-id", 0, "ID", NULL, "facts: the case document's id (default: its file name)"},
+        {"doc-id", 0, "ID", NULL, "facts: the case document's id (default: file name)"},
     [POLICY_SECTION] =
         {"section", 0, "NAME", NULL, "criteria, review: only this section of the policy"},
     [POLICY_CONTROLLER] = {"controller",
@@ -43,8 +40,8 @@ static const struct cli_option options[] = {
     [POLICY_STATE] = {"state",
                       0,
                       "STATE",
-                      NULL,
-                      "review, proposals: open or done; proposed, confirmed or rejected"},
+                      "open done proposed confirmed rejected",
+                      "review, proposals: only those in this state"},
     [POLICY_STATUS] = {"status", 's', "STATUS", "met missing uncertain", "review: the verdict"},
     [POLICY_REASON] = {"reason", 'r', "TEXT", NULL, "confirm, reject, review: why"},
     [POLICY_MODEL] = {"model", 'm', "NAME", NULL, "criteria, facts: the model to ask"},

@@ -381,8 +381,6 @@ void run_handle(struct exchange *ex)
             continue;
         if (views[i].operators && !api_operators_only(ex))
             return;
-        if (views[i].ask == serve_ask_end && !exchange_members(ex, ""))
-            return;
         j = params_are(ex, "") ? serve_runs_begin(ex, views[i].ask) : NULL;
         if (!j)
             return;

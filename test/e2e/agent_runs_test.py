@@ -440,7 +440,6 @@ class Refused(unittest.TestCase):
                     (f"runs/{run}/tool_results", {"results": [], "call_id": "x"}, "there are results"),
                     (f"runs/{run}/answer", {"seq": 1, "word": "approve", "reason": "x"}, "reason: there is no"),
                     (f"runs/{run}/tool_results", {"call_id": "x", "results_": []}, 'did you mean "results"?'),
-                    (f"runs/{run}/cancel", {"reason": "x"}, "reason: there is no such member here"),
                     ("prompts/x/activate", {"force": True}, "force: there is no such member here"),
                     ("audit/verify", {"limit": 1}, "limit: there is no such member here"),
                     ("watch", {"upstream": {}}, 'did you mean "upstreams"?')):

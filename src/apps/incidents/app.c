@@ -154,7 +154,7 @@ static const struct app_route routes[] = {
     {"GET", "/processing-status/*", viewed_status_processing, 0, "", NULL},
     {"GET", "/api/v1/incidents", viewed_status_list, 0, "limit status alert_type before", NULL},
     {"GET", "/api/v1/incidents/*", viewed_status_one, 0, "", NULL},
-    {"POST", "/api/v1/incidents/*/cancel", viewed_status_cancel, 0, "", ""},
+    {"POST", "/api/v1/incidents/*/cancel", viewed_status_cancel, 0, "", NULL},
     {"POST", "/api/v1/incidents/*/chat", viewed_status_chat, APP_JSON, "", "question"},
     {"GET", "/api/v1/incidents/*/chat", viewed_status_questions, 0, "", NULL},
     {NULL, NULL, NULL, 0, NULL, NULL},
